@@ -19,6 +19,8 @@ const NUMBERS = {
   speed: [50, 1, 1000],
   streams: [1000, 1, 10_000],
   viewers: [200, 1, 2000],
+  readers: [50, 1, 500],
+  'failover-sec': [20, 18, 3600],
 } as const
 
 const STRING = { type: 'string' } as const
@@ -36,6 +38,10 @@ export class Flags {
   readonly overload: boolean
   /** Whether one publisher sends ten times its rate. */
   readonly surge: boolean
+  /** Whether each stream has a backup encoder, too. */
+  readonly backups: boolean
+  /** Whether the streams are archived, too. */
+  readonly archives: boolean
   /** Whether to leave CPU profiles. */
   readonly profile: boolean
   /** Whether to write `bench/RESULTS.md` in the end. */
@@ -54,6 +60,8 @@ export class Flags {
         'in-phase': { type: 'boolean' },
         overload: { type: 'boolean' },
         surge: { type: 'boolean' },
+        backups: { type: 'boolean' },
+        archives: { type: 'boolean' },
         profile: { type: 'boolean' },
         write: { type: 'boolean' },
         json: STRING,
@@ -74,6 +82,8 @@ export class Flags {
     this.inPhase = values['in-phase'] === true
     this.overload = values['overload'] === true
     this.surge = values['surge'] === true
+    this.backups = values['backups'] === true
+    this.archives = values['archives'] === true
     this.profile = values['profile'] === true
     this.write = values['write'] === true
     this.json = values['json']

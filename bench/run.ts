@@ -15,7 +15,7 @@ import { Flags } from './flags.ts'
 import { measureHttp, type HttpResult } from './http/measure.ts'
 import { formatHttp, httpFigures } from './http/report.ts'
 import { SCENARIO_NAMES } from './http/scenarios.ts'
-import { availableReceivers, measureIngest } from './ingest/measure.ts'
+import { ARCHIVES, availableReceivers, BACKUPS, measureIngest } from './ingest/measure.ts'
 import { measureOverload } from './ingest/overload.ts'
 import {
   formatIngest,
@@ -37,6 +37,8 @@ import { measureMpegts } from './mpegts/measure.ts'
 import { formatMpegts } from './mpegts/report.ts'
 import { measureOperation, SETUPS as OPERATION_SETUPS } from './operation/measure.ts'
 import { formatOperation } from './operation/report.ts'
+import { measurePlay } from './play/measure.ts'
+import { formatPlay } from './play/report.ts'
 import { measurePlayers, SETUPS as PLAYERS_SETUPS } from './players/measure.ts'
 import { formatPlayers } from './players/report.ts'
 import { measureRegistry } from './registry/measure.ts'
@@ -53,14 +55,15 @@ import { PEERS } from './srt-loss/peers.ts'
 import { formatLoss } from './srt-loss/report.ts'
 import { leaveFigures, type Figures } from './support/figures.ts'
 
-const USAGE = `usage: npm run bench -- [backup | cluster | endurance | http | ingest | latency | media-cost | metrics | mpegts | operation | players |
-  registry | release | results | srt | srt-flood | srt-loss] [--flag value …]; with --write, bench/RESULTS.md is written afterwards
+const USAGE = `usage: npm run bench -- [backup | cluster | endurance | http | ingest | latency | media-cost | metrics | mpegts | operation | play |
+  players | registry | release | results | srt | srt-flood | srt-loss] [--flag value …]; with --write, bench/RESULTS.md is written afterwards
 
   backup     segments of many streams in Redis: CPU of redis-server and of the process, memory
   cluster    what viewers at three edges see when a node, an edge or Redis fails, in real processes
              --viewers (100), --seconds (of the series, 300), --only (${FAULTS.map(({ name }) => name).join(', ')})
   endurance  hours of live streams by a fast clock, without SRT: whether memory grows
-             --publishers (20), --mbit (each, 0.8), --hours (8), --speed (50 times real time, at most)
+             --publishers (20), --mbit (each, 0.8), --hours (8), --speed (50 times real time, at most),
+             --failover-sec (between two failures of a main encoder that has a backup; default: no backups)
   http       playlists, segments, parts and viewers, by Millrace, nginx, bare node:http and bare Fastify
              --connections, --seconds (of a round, 1), --rounds, --workers (0; or 0,1,2: each of them), --profile,
              --json FILE, --only (some of ${SCENARIO_NAMES.join(',')})
@@ -68,7 +71,9 @@ const USAGE = `usage: npm run bench -- [backup | cluster | endurance | http | in
              --publishers, --mbit (each), --seconds, --in-phase, --cache-mib, --sender (${SENDERS.join(', ')}),
              --senders (processes of the first), --only;
              --overload: of more publishers than it can read, who keeps his packets (Millrace alone, libsrt senders);
-             --surge: of one publisher that sends ten times its rate, what the others lose (likewise)
+             --surge: of one publisher that sends ten times its rate, what the others lose (likewise);
+             --backups: Millrace alone, without and with a backup encoder of each stream;
+             --archives: without and with an archive, and with a store that never answers
   latency    glass to glass: from the capture of a frame to its display in Chromium
              --seconds (60, each), --only (${SETUPS.map(({ name }) => name).join(', ')})
   media-cost transport streams that cost more than their bytes, behind SRT
@@ -79,6 +84,8 @@ const USAGE = `usage: npm run bench -- [backup | cluster | endurance | http | in
              --mbit (2, 8 and 40), --rounds
   operation  what viewers, then scrapes and an open dashboard as well, cost the publishers (libsrt senders)
              --publishers, --mbit (each), --viewers (200), --seconds (60, each), --workers (0), --only (${OPERATION_SETUPS.map(({ name }) => name).join(', ')})
+  play       one live stream sent to readers over SRT: CPU a packet, and what its encoder loses
+             --readers (1, 10 and 50), --mbit (5), --seconds (10)
   players    players as published on one live stream: errors, standstills of the picture, skipped media
              --seconds (60, each), --only (some of ${PLAYERS_SETUPS.map(({ name }) => name).join(',')})
   registry   calls of the registry in Redis with many streams: their time, and the CPU of redis-server
@@ -132,6 +139,7 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       bitsPerSecond: flags.number('mbit', 0.8) * 1e6,
       hours: flags.number('hours'),
       speed: flags.number('speed'),
+      failoverSec: flags.optional('failover-sec'),
     }
     print(`Endurance: ${load.streams} streams for ${load.hours} hours, ${busy()}`)
     let isFirst = true
@@ -182,7 +190,8 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       report(flags, formatSurge(await measureSurge(load)))
       return
     }
-    const receivers = availableReceivers(load)
+    const own = flags.backups ? BACKUPS : flags.archives ? ARCHIVES : undefined
+    const receivers = own ?? availableReceivers(load)
     const only = flags.oneOf('only', receivers)
     const results = []
     for (const name of receivers.filter((name) => name === (only ?? name)))
@@ -251,6 +260,19 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       results.push(await measureOperation(setup, load))
     }
     report(flags, formatOperation(results))
+  },
+
+  play: async (flags) => {
+    const load = {
+      bitsPerSecond: flags.number('mbit') * 1e6,
+      seconds: flags.number('seconds'),
+    }
+    print(`Play over SRT: ${load.bitsPerSecond / 1e6} Mbit/s, ${load.seconds} s, ${busy()}`)
+    const results = []
+    for (const readers of flags.numbers('readers', [1, 10, 50])) {
+      results.push(await measurePlay(readers, load))
+    }
+    report(flags, formatPlay(results))
   },
 
   players: async (flags) => {

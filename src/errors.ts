@@ -5,36 +5,7 @@
  *
  * @module
  */
-
-/** Reject codes in the handshake type field (draft-sharabayko-srt, Table 7): 1000 plus the code of libsrt. */
-export const RejectCode = {
-  UNKNOWN: 1000,
-  SYSTEM: 1001,
-  PEER: 1002,
-  RESOURCE: 1003,
-  ROGUE: 1004,
-  BACKLOG: 1005,
-  INTERNAL: 1006,
-  CLOSE: 1007,
-  VERSION: 1008,
-  RENDEZVOUS_COOKIE: 1009,
-  BADSECRET: 1010,
-  UNSECURE: 1011,
-  MESSAGEAPI: 1012,
-  CONGESTION: 1013,
-  FILTER: 1014,
-  GROUP: 1015,
-  TIMEOUT: 1016,
-  CRYPTO: 1017,
-  /** Access control: too many requests, or too much load: try again later (libsrt `SRT_REJX_OVERLOAD`). */
-  OVERLOAD: 2402,
-  /** Access control: access is forbidden (libsrt `SRT_REJX_FORBIDDEN`). */
-  FORBIDDEN: 2403,
-  /** Access control: the resource is already in use (libsrt `SRT_REJX_CONFLICT`). */
-  CONFLICT: 2409,
-} as const
-
-export type RejectCode = (typeof RejectCode)[keyof typeof RejectCode]
+import { RejectCode } from './srt/wire/reject-code.ts'
 
 interface Refusal {
   readonly message: string
@@ -83,6 +54,14 @@ export const REFUSALS = {
     http: 503,
     message: 'too many dashboards are open: close some',
   },
+  CHECK_RUNNING: {
+    http: 503,
+    message: 'another check is running: try again when it has ended',
+  },
+  CHECK_FAILED: {
+    http: 503,
+    message: 'the check ended without a result: run millrace check with the URL of the stream',
+  },
   TOO_MANY_STREAMS: {
     http: 503,
     srt: RejectCode.RESOURCE,
@@ -90,15 +69,18 @@ export const REFUSALS = {
   },
   PLAYBACK_TOKEN_MISSING: {
     http: 403,
+    srt: RejectCode.BADSECRET,
     message: 'the stream needs a playback token: request /t/{token}/video/ in place of /video/',
   },
   PLAYBACK_TOKEN_INVALID: {
     http: 403,
+    srt: RejectCode.BADSECRET,
     message:
-      'expected a playback token that PLAYBACK_SECRET signed for this stream and, if the token has one, this address',
+      'the playback token is not valid: expected one that PLAYBACK_SECRET signed for this stream and, if it has one, this address',
   },
   PLAYBACK_TOKEN_EXPIRED: {
     http: 403,
+    srt: RejectCode.BADSECRET,
     message: 'the playback token has expired: request a new one where you got it',
   },
   FILE_NOT_FOUND: { http: 404, message: 'no such file' },
@@ -125,6 +107,7 @@ export const REFUSALS = {
   },
   NOT_OWNER: {
     http: 421,
+    srt: RejectCode.CONFLICT,
     message: 'this node does not own the stream: look its owner up, and ask there',
   },
   RANGE_NOT_SATISFIABLE: { http: 416, message: 'the range is outside the file' },
@@ -176,6 +159,12 @@ export const REFUSALS = {
     message:
       'the encoder encrypts, but its stream has no passphrase: remove it, or start the stream with encryption',
   },
+  SOURCE_UNAVAILABLE: {
+    http: 409,
+    message: 'this encoder of the stream is not connected: see sources in its status',
+  },
+  ARCHIVE_NOT_FOUND: { http: 404, message: 'no such archive' },
+  ARCHIVE_UNAVAILABLE: { http: 503, message: 'the store of the archive does not answer' },
   STREAM_BUSY: {
     srt: RejectCode.CONFLICT,
     message:
@@ -201,16 +190,20 @@ export const REFUSALS = {
     srt: RejectCode.RESOURCE,
     message: 'as many encoders are connected as MAX_PUBLISHERS allows: stop some, or raise it',
   },
+  TOO_MANY_READERS: {
+    srt: RejectCode.RESOURCE,
+    message:
+      'as many readers are connected as SRT_MAX_READERS allows, or half as many to this stream: stop some, or raise it',
+  },
   OVERLOADED: {
     srt: RejectCode.OVERLOAD,
     message: 'the service cannot read more packets: try again in 10 s, or publish to another one',
   },
   SRT_REJECTED: { message: 'the SRT peer refused the connection: its log has the reason' },
   SRT_TIMEOUT: { message: 'the SRT peer did not answer: check its address, UDP port and firewall' },
-  SRT_CLOSED: { message: 'the SRT connection is closed' },
   USAGE: { message: 'the command line is not valid: see millrace help' },
   CONFIG_INVALID: {
-    message: 'a setting has a value that is not allowed: see the settings in README.md',
+    message: 'a setting has a value that is not allowed: see docs/settings.md',
   },
   MEDIA_INVALID: {
     message: 'the file is not an MPEG transport stream: make one (ffmpeg -i FILE -c copy out.ts)',

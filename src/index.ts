@@ -3,26 +3,23 @@
  *
  * @module
  */
-export { createServer } from './service/create-server.ts'
+export { createServer } from './create-server.ts'
 export type { ServerOptions } from './service/open-server.ts'
 export type { CloseOptions, Server } from './service/server.ts'
 export { signPlaybackToken, type PlaybackTokenOptions } from './auth/playback-token.ts'
-export { MillraceError, RejectCode, type ErrorCode } from './errors.ts'
-export type {
-  PlayableStream,
-  PlaybackSource,
-  StartedStream,
-  StartRequest,
-  StopRequest,
-  StreamFile,
-  StreamRecord,
-} from './contract/streams.ts'
-export type { HttpReport, ServiceReport } from './contract/service-report.ts'
+export { MillraceError, type ErrorCode } from './errors.ts'
+export { RejectCode } from './srt/wire/reject-code.ts'
+export type { PlayableStream, PlaybackSource, StreamFile } from './playback/playback-source.ts'
+export type { StartedStream, StreamPage, StreamRecord } from './api/records.ts'
+export type { KickRequest, ListRequest, StartRequest, StopRequest } from './api/requests.ts'
+export type { Logger } from './logger.ts'
+export type { Encoder } from './stream/publication.ts'
+export type { HttpReport } from './http/guard/http-report.ts'
+export type { ServiceReport } from './api/records.ts'
 export type { Availability, DeliveryDirectives } from './hls/store/delivery-directives.ts'
 export type { StreamFiles } from './hls/store/file-store.ts'
 export type { Segment } from './hls/store/segment.ts'
-export type { StreamEvents } from './stream/stream-events.ts'
-export type { LiveStream } from './stream/live-stream.ts'
+export type { LiveStream, StreamEvents } from './stream/live-stream.ts'
 export type {
   ConnectionReport,
   PlaylistReport,
@@ -32,5 +29,5 @@ export type {
   StreamTotals,
   TrackReport,
   Warning,
-} from './contract/report.ts'
-export type { StopReason, StreamState } from './contract/state.ts'
+} from './api/records.ts'
+export type { InterruptionReason, StopReason, StreamState } from './api/records.ts'

@@ -6,7 +6,6 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { printPlaybackUrl } from '../src/commands/signatures.ts'
 
 const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url))
 const SECRETS = { HMAC_SECRET: 'h'.repeat(32), JWT_SECRET: 'j'.repeat(32) }
@@ -71,7 +70,10 @@ t.test('serve exits 2 with advice for a missing secret or a bad setting', async 
   t.match(millrace(['serve']), { exit: 2, err: /HMAC_SECRET is not set: .*millrace keygen/ })
   t.match(millrace(['serve', '--srt-latency', '5'], SECRETS), { exit: 2, err: /--srt-latency/ })
   t.match(millrace(['edge']), { exit: 2, err: /EDGE_OF is not set/ })
-  t.match(millrace(['sevre']), { exit: 2, err: /unknown command "sevre"/ })
+  t.match(millrace(['sevre']), {
+    exit: 2,
+    err: /^millrace: unknown command 'sevre'\n\(Did you mean serve\?\)$/m,
+  })
 })
 
 t.test('serve exits 1 with the setting to change for a port in use', async (t) => {
@@ -101,7 +103,7 @@ t.test('serve exits 1 with the setting to change for a port in use', async (t) =
 })
 
 t.test('publish exits with the reason for a bad file or URL', async (t) => {
-  t.match(millrace(['publish', 'clip.mpegts']), { exit: 2, err: /millrace publish FILE URL/ })
+  t.match(millrace(['publish', 'clip.mpegts']), { exit: 2, err: /missing required argument 'url'/ })
   t.match(millrace(['publish', '/nowhere.mpegts', 'srt://127.0.0.1:1']), {
     exit: /[12]/,
     err: /nowhere/,
@@ -109,11 +111,9 @@ t.test('publish exits with the reason for a bad file or URL', async (t) => {
 })
 
 t.test('--help and --version print to standard output', async (t) => {
-  t.match(millrace(['--help']), {
-    exit: 0,
-    out: /millrace serve[\s\S]*--hls-linger-sec\s+HLS_LINGER_SEC/,
-  })
+  t.match(millrace(['--help']), { exit: 0, out: /Usage: millrace [\s\S]*\n {2}serve /, err: '' })
   t.match(millrace(['--version']), { exit: 0, out: /^\d+\.\d+\.\d+\n$/ })
+  t.match(millrace([]), { exit: 2, out: '', err: /Usage: millrace / })
 })
 
 t.test('sign-playback prints a playlist URL with a token', async (t) => {
@@ -128,7 +128,4 @@ t.test('sign-playback prints a playlist URL with a token', async (t) => {
   t.ok(Math.abs(Number(expires) - Date.now() / 1000 - 60) < 30)
   t.match(millrace(['sign-playback', 'studio', '--address', '::1'], env), { out: /\d\.ip\./ })
   t.match(millrace(['sign-playback', 'studio']), { exit: 2, err: /PLAYBACK_SECRET is not set/ })
-  for (const args of [[], ['a/b'], ['a', 'b'], ['a', '--ttl', '0'], ['a', '--address', 'x']]) {
-    t.throws(() => printPlaybackUrl(args), { code: 'USAGE', message: /expected: millrace sign/ })
-  }
 })

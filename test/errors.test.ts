@@ -1,5 +1,6 @@
 import t from 'tap'
-import { MillraceError, REFUSALS, RejectCode, type ErrorCode } from '../src/errors.ts'
+import { MillraceError, REFUSALS, type ErrorCode } from '../src/errors.ts'
+import { RejectCode } from '../src/srt/wire/reject-code.ts'
 
 /** The log puts this before the message of a rejected encoder. */
 const PREFIX = 'encoder rejected: '

@@ -16,13 +16,15 @@ const CACHE = new URL('../node_modules/.cache/stripped-types/', import.meta.url)
 
 // Node runs the hooks in a thread of their own, the last registered first.
 if (isMainThread) {
-  // Before the hooks, which would ask their thread for each of its 190 modules: 50 ms of 300 ms for the smallest test.
-  await import('tap')
+  // Before the hooks, which would ask their thread for each of its 190 modules: 50 ms of 300 ms for the smallest test. Not in
+  // processes that tests start: there it would take as long, and end them after 30 s.
+  if (process.argv[1]?.endsWith('.test.ts')) await import('tap')
   register(import.meta.url)
   process.setSourceMapsEnabled(false)
-  // Both pass the hooks of tap to child processes.
+  // These pass the hooks of tap to child processes. One without this environment would measure coverage, which fails a run.
   processOnSpawn.removeAllListeners()
   delete process.env['NODE_OPTIONS']
+  process.execArgv = process.execArgv.filter((flag) => !flag.includes('/@tapjs/'))
 }
 
 /** @see https://nodejs.org/docs/latest-v20.x/api/module.html#resolvespecifier-context-nextresolve */

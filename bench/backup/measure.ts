@@ -5,8 +5,8 @@
  * @module
  */
 import { randomBytes } from 'node:crypto'
-import { Redis } from '../../src/cluster/redis.ts'
-import { SegmentBackup } from '../../src/cluster/segment-backup.ts'
+import { Redis } from '../../src/cluster/registry/redis.ts'
+import { SegmentBackup } from '../../src/cluster/node/backup/segment-backup.ts'
 import { startRedis } from '../../test/peers/support/redis.ts'
 import { until } from '../../test/support/until.ts'
 import { usedCpuUs } from '../registry/used-cpu.ts'

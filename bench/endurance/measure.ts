@@ -8,23 +8,18 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
-import { readDatagrams } from '../../src/publisher/paced-file.ts'
-import type { LiveStream } from '../../src/stream/live-stream.ts'
-import type { Publication } from '../../src/stream/publication.ts'
-import { StreamRegistry } from '../../src/stream/registry.ts'
+import { readDatagrams } from '../../src/cli/publisher/paced-file.ts'
+import { StreamRegistry } from '../../src/stream/stream-registry.ts'
 import { clipOf } from '../support/clip.ts'
+import { EnduringStream } from './enduring-stream.ts'
 
 const CACHE_BYTES = 512 * 1024 * 1024
-const KEY_LIFETIME_MS = 7_200_000
 
 /** As in the service. */
 const TICK_US = 250_000
 
 /** Interval at which players load each playlist and its last segment. */
 const PLAYER_US = 2_000_000
-
-/** Interval at which each encoder connects anew, a different moment for each. */
-const RECONNECT_US = 30 * 60_000_000
 
 /** Samples in the whole time. A quarter of them makes a mean. */
 const SAMPLES = 48
@@ -42,6 +37,8 @@ export interface EnduranceLoad {
   readonly hours: number
   /** Media time per real time, at most. */
   readonly speed: number
+  /** Media time between two failures of a main encoder. Undefined: there are no backups, and encoders reconnect. */
+  readonly failoverSec: number | undefined
 }
 
 export interface EnduranceSample {
@@ -63,9 +60,11 @@ export interface EnduranceResult {
   readonly cpuLoad: number
   /** Growth of the mean RSS from the third quarter of the time to the fourth, as a share. */
   readonly growth: number
+  /** Failovers to the backup, and back. */
+  readonly failovers: number
 }
 
-/** @throws {Error} when memory has grown */
+/** @throws {Error} when memory has grown, or a stream did what it must not */
 export async function measureEndurance(
   load: EnduranceLoad,
   onSample: (sample: EnduranceSample) => void,
@@ -104,6 +103,7 @@ export async function measureEndurance(
     speed: endUs / 1e6 / elapsedSec,
     cpuLoad: (user + system) / 1e6 / elapsedSec,
     growth,
+    failovers: streams.failovers,
   }
 }
 
@@ -111,63 +111,53 @@ function meanRss(samples: readonly EnduranceSample[]): number {
   return samples.reduce((sum, { rssBytes }) => sum + rssBytes, 0) / samples.length
 }
 
-interface Encoder {
-  readonly stream: LiveStream
-  publication: Publication
-  reconnectUs: number
-}
-
 /** Streams with their encoders and players, on one clock: `push` sets the time. */
 class Streams {
   readonly #cache = new SegmentCache({ maxBytes: CACHE_BYTES })
   readonly #registry: StreamRegistry
-  readonly #encoders: Encoder[]
+  readonly #streams: readonly EnduringStream[]
   readonly #startedMs = Date.now()
   #nowUs = 0
   #playedUs = 0
-  #bytes = 0
 
-  constructor({ streams }: EnduranceLoad) {
+  constructor({ streams, failoverSec }: EnduranceLoad) {
     let epochs = 0
+    const clock = {
+      nowUs: () => this.#nowUs,
+      wallMs: () => this.#startedMs + this.#nowUs / 1000,
+    }
     this.#registry = new StreamRegistry({
-      clock: {
-        nowUs: () => this.#nowUs,
-        wallMs: () => this.#startedMs + this.#nowUs / 1000,
-      },
+      clock,
       cache: this.#cache,
       createEpoch: () => `e${epochs++}`,
       maxStreams: streams,
       ...{ segmentSec: 2, maxSegmentSec: 10, playlistSegments: 6 },
       ...{ lingerSec: 60, reconnectGraceSec: 120 },
     })
-    this.#encoders = Array.from({ length: streams }, (_, index) => {
-      const stream = this.#registry.start(`bench-${index}`)
-      const reconnectUs = (RECONNECT_US * (index + 1)) / streams
-      return { stream, publication: this.#publish(stream), reconnectUs }
+    this.#streams = Array.from({ length: streams }, (_, index) => {
+      const phase = (index + 1) / streams
+      return new EnduringStream(this.#registry.start(`bench-${index}`), {
+        clock,
+        phase,
+        failoverSec,
+      })
     })
+  }
+
+  get failovers(): number {
+    return this.#streams.reduce((sum, { failovers }) => sum + failovers, 0)
   }
 
   push(payload: Buffer, dueUs: number): void {
     this.#nowUs = dueUs
-    this.#bytes += payload.length
-    for (const encoder of this.#encoders) {
-      if (dueUs >= encoder.reconnectUs) {
-        encoder.publication.end('shutdown')
-        encoder.publication = this.#publish(encoder.stream)
-        encoder.reconnectUs += RECONNECT_US
-      }
-      // A buffer each, as a socket hands them out.
-      const datagram = Buffer.allocUnsafeSlow(payload.length)
-      payload.copy(datagram)
-      encoder.publication.push(datagram)
-    }
+    for (const stream of this.#streams) stream.push(payload)
   }
 
   tick(): void {
     this.#registry.tick()
     if (this.#nowUs < this.#playedUs) return
     this.#playedUs += PLAYER_US
-    for (const { stream } of this.#encoders) play(stream)
+    for (const stream of this.#streams) stream.play()
   }
 
   sample(): EnduranceSample {
@@ -180,32 +170,7 @@ class Streams {
       externalBytes: arrayBuffers,
       cachedBytes: this.#cache.stats.bytes,
       freeBytes: this.#cache.slabs.freeBytes,
-      segments: this.#encoders.reduce(
-        (sum, { stream }) => sum + stream.report().totals.segments,
-        0,
-      ),
+      segments: this.#streams.reduce((sum, { segments }) => sum + segments, 0),
     }
   }
-
-  #publish(stream: LiveStream): Publication {
-    stream.renewKey(this.#startedMs + this.#nowUs / 1000 + KEY_LIFETIME_MS)
-    const nowUs = () => this.#nowUs
-    return stream.publish({
-      get lastPacketUs() {
-        return nowUs()
-      },
-      report: () => ({ remote: '127.0.0.1:1', bitrateBps: 0, bytesReceived: this.#bytes }),
-      close: () => undefined,
-    })
-  }
-}
-
-/** Loads the playlist and its last segment. */
-function play({ files }: LiveStream): void {
-  const playlist = files.get('playlist.m3u8')?.chunks.join('')
-  const segment = playlist?.trimEnd().split('\n').at(-1)
-  if (segment === undefined) return
-  const loan = files.lend(segment)
-  if (loan === undefined) throw new Error(`${segment} is listed, but not there`)
-  loan.end?.()
 }

@@ -30,9 +30,10 @@ export function formatSample(sample: EnduranceSample, isFirst: boolean): string 
   return isFirst ? `${heading}\n${row}` : row!
 }
 
-export function formatEndurance({ speed, cpuLoad, growth }: EnduranceResult): string {
+export function formatEndurance({ speed, cpuLoad, growth, failovers }: EnduranceResult): string {
   return [
     `${speed.toFixed(0)} x real time, ${(cpuLoad * 100).toFixed(0)} % of a core.`,
     `RSS of the last quarter: ${(growth * 100).toFixed(1)} % above the quarter before.`,
+    ...(failovers > 0 ? [`${failovers} failovers to the backup and back, each told once.`] : []),
   ].join('\n')
 }

@@ -16,6 +16,8 @@ import { crowdSlowly } from '../../test/hostile/attacks/slow-crowd.ts'
 import { readSlowly } from '../../test/hostile/attacks/slow-readers.ts'
 import { sendSmallPieces } from '../../test/hostile/attacks/small-pieces.ts'
 import { sendUnreadPipelines } from '../../test/hostile/attacks/unread-pipelines.ts'
+import { floodReaders, stormReaders } from '../../test/hostile/attacks/srt-readers.ts'
+import { floodSrtla } from '../../test/hostile/attacks/srtla.ts'
 import { publishLargeStreams } from '../../test/hostile/attacks/large-streams.ts'
 import { publishLargeSplices } from '../../test/hostile/attacks/large-splices.ts'
 import { holdStreamWithoutMedia } from '../../test/hostile/attacks/silent-publisher.ts'
@@ -69,6 +71,13 @@ const SMALL_PIECES = {
 /** Limits of the cache and of waiting replies beside a slow crowd. */
 const CROWD_MIB = 64
 
+/** Floods of the SRTLA port, for 15 s. */
+const SRTLA_FLOODS = {
+  'srtla-registrations': { what: 'registrations', networks: 3, perSec: 8000, subnet: 81 },
+  'srtla-groups': { what: 'groups', networks: 16, perSec: 2000, subnet: 82 },
+  'srtla-strangers': { what: 'strangers', networks: 3, perSec: 8000, subnet: 83 },
+} as const
+
 /** @returns URL of the latest segment of the publisher that must stay unaffected */
 async function newestSegment({ host, httpPort }: Target): Promise<string> {
   const folder = `/video/bystander/`
@@ -86,6 +95,24 @@ export const ATTACKS: readonly Attack[] = [
     name: 'conclusion-flood',
     seconds: 15,
     carryOut: floodConclusions,
+  },
+  ...Object.entries(SRTLA_FLOODS).map(([name, flood]) => ({
+    name,
+    seconds: 15,
+    env: { SRTLA_PORT: '19999' },
+    carryOut: (target: Target, signal: AbortSignal) =>
+      floodSrtla(target, signal, { ...flood, datagrams: Infinity }),
+  })),
+  {
+    name: 'reader-flood',
+    seconds: 15,
+    carryOut: floodReaders,
+  },
+  {
+    name: 'reader-storm',
+    seconds: 15,
+    carryOut: (target, signal) =>
+      stormReaders(target, signal, { readers: 10, naksPerSec: 1000, dataPerSec: 200 }),
   },
   {
     name: 'waiting-places',

@@ -7,8 +7,8 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parsePublishUrl } from '../../src/publisher/publish-url.ts'
-import { publish } from '../../src/publisher/publisher.ts'
+import { parseSrtUrl } from '../../src/srt/io/srt-url.ts'
+import { publish } from '../../src/cli/publisher/publisher.ts'
 import { connect } from '../../src/srt/index.ts'
 import { segmentUris } from '../../test/support/viewer.ts'
 import { clipOf } from '../support/clip.ts'
@@ -114,7 +114,7 @@ async function callEachSecond(endMs: number) {
     const url = newcomerUrls.pop()
     if (url === undefined) break
     newcomers++
-    const caller = await connect(parsePublishUrl(url)).catch(() => undefined)
+    const caller = await connect(parseSrtUrl(url)).catch(() => undefined)
     if (caller !== undefined) newcomersConnected++
     await caller?.close()
     await sleep(NEWCOMER_EACH_MS)

@@ -30,6 +30,8 @@ const RSS_SAMPLE_MS = 250
 const MIB = 1024 * 1024
 /** Memory for each byte of media. */
 const MEDIA_FACTOR = 1.15
+/** Time for which segments of the publisher stay in the cache. */
+const CACHED_MS = 60_000
 /** Viewers who fetch every segment. */
 const VIEWERS = 20
 
@@ -42,6 +44,8 @@ export interface AttackResult extends BystandersReport {
   readonly cpuBefore: number
   readonly cpuDuring: number
   readonly rssBytes: { readonly before: number; readonly max: number; readonly after: number }
+  /** Media that the publisher has added to the cache between `before` and `after`: its window has not been full. */
+  readonly mediaBytes: number
   /** Bound of RSS: that before the attack, and the media that the settings allow. Undefined: not checked. */
   readonly maxRssBytes: number | undefined
   /** Datagrams that the publisher sent, those lost on the way, repaired or not, and those never delivered. */
@@ -88,6 +92,7 @@ export async function measureAttack(attack: Attack, workers: number): Promise<At
       host: '127.0.0.1',
       httpPort: Number(new URL(service.httpUrl).port),
       srtPort: service.srtPort,
+      ...(attack.env?.['SRTLA_PORT'] && { srtlaPort: Number(attack.env['SRTLA_PORT']) }),
       hmacSecret: service.hmacSecret,
       jwtSecret: service.jwtSecret,
       pid: service.pid,
@@ -123,6 +128,7 @@ export async function measureAttack(attack: Attack, workers: number): Promise<At
       cpuBefore,
       cpuDuring,
       rssBytes: { ...rss, after: usageOf(processesOf(service.pid)).rssBytes },
+      mediaBytes: cachedBytes(Math.min(durationMs + RECOVERY_MS, CACHED_MS)),
       maxRssBytes:
         attack.allowedMib && rss.before + MEDIA_FACTOR * allowedBytes(attack.allowedMib, workers),
       sent,
@@ -134,6 +140,11 @@ export async function measureAttack(attack: Attack, workers: number): Promise<At
     await Promise.all([attacker, viewers, bystanders, service].map((each) => each.stop()))
     for (const remove of files) remove()
   }
+}
+
+/** Memory of the publisher's media of this time. */
+function cachedBytes(durationMs: number): number {
+  return (MEDIA_FACTOR * (BITS_PER_SECOND / 8) * durationMs) / 1000
 }
 
 /** Media that the settings allow in memory, in bytes. A worker has a quarter of the cache besides the ingest process. */

@@ -34,14 +34,19 @@ for (const attack of attacks) {
     const result = await measureAttack(attack, Number(values.workers))
     print(`  ${JSON.stringify(result.attack)}`)
     results.push(result)
-    harm.push(...harmOf(result).map((sentence) => `${attack.name}: ${sentence}`))
+    note(...harmOf(result).map((sentence) => `${attack.name}: ${sentence}`))
   } catch (error) {
-    harm.push(`${attack.name}: ${(error as Error).message}`)
+    note(`${attack.name}: ${(error as Error).message}`)
   }
 }
 print(`\n${formatAttacks(results)}\n`)
 for (const sentence of harm) print(sentence)
 process.exit(harm.length > 0 ? 1 : 0)
+
+function note(...sentences: string[]): void {
+  harm.push(...sentences)
+  for (const sentence of sentences) print(`  ${sentence}`)
+}
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`)

@@ -49,6 +49,9 @@ export interface HttpResult {
   readonly profiles: readonly ProfileResult[]
 }
 
+/** Load before the first round of each server, in seconds: by then its code is optimized. */
+const WARM_UP_SEC = 8
+
 /** Min duration of a round with viewers: five segments. */
 const LIVE_SEC = 10
 
@@ -166,6 +169,9 @@ async function measureFile(
   contenders: readonly Contender[],
   load: HttpLoad,
 ): Promise<FileResult[]> {
+  for (const contender of contenders) {
+    await runOne(contender, scenario, { ...load, seconds: WARM_UP_SEC })
+  }
   const rounds: FileResult[] = []
   for (let round = 0; round < load.rounds; round++) {
     for (const contender of contenders) rounds.push(await runOne(contender, scenario, load))

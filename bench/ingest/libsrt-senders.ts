@@ -17,7 +17,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { readDatagrams } from '../../src/publisher/paced-file.ts'
+import { readDatagrams } from '../../src/cli/publisher/paced-file.ts'
 import { clipOf } from '../support/clip.ts'
 import { isInstalled, startProgram, stopProgram } from '../support/programs.ts'
 import type { SenderReport, Senders, SendersOptions } from './senders.ts'

@@ -13,6 +13,7 @@ import { isInstalled, startProgram, stopProgram } from '../support/programs.ts'
 import { readLosses, startService, type Collections, type Service } from '../support/service.ts'
 import { kernelDrops, usageOf, type Usage } from '../support/usage.ts'
 import { startSenders, type SendersOptions } from './senders.ts'
+import { archiveEnvironment, startStore } from '../support/store.ts'
 
 const SCRATCH = `/dev/shm/millrace-bench-${process.pid}`
 
@@ -40,6 +41,8 @@ export interface IngestResult {
   readonly rssBytes: number
   /** Segments held in memory; NaN where the receiver does not tell. */
   readonly cachedBytes: number
+  /** Media in no segment yet, and that of backups; NaN where the receiver does not tell. */
+  readonly queuedBytes: number
   /** Collections of the whole heap, per minute; NaN where there is none. */
   readonly majorCollectionsPerMin: number
   /** Pauses for garbage collection, as a share of the time; NaN where there are none. */
@@ -61,7 +64,10 @@ export interface IngestResult {
   readonly senderDropped: number
 }
 
-type Report = Pick<IngestResult, 'cachedBytes' | 'lost' | 'dropped' | 'gaps' | 'loopDelayMsMax'>
+type Report = Pick<
+  IngestResult,
+  'cachedBytes' | 'queuedBytes' | 'lost' | 'dropped' | 'gaps' | 'loopDelayMsMax'
+>
 
 /** Something that receives: as many URLs as there are publishers, and what to ask when the time is over. */
 interface Receiver {
@@ -76,16 +82,30 @@ interface Receiver {
 
 const ENCRYPTED = 'millrace, AES-256'
 
+const BACKED_UP = 'millrace, backups'
+
+/** Receivers of the same streams, without and with a backup encoder for each. */
+export const BACKUPS = ['millrace', BACKED_UP] as const
+
+const ARCHIVED = 'millrace, archive'
+const STORE_AWAY = 'millrace, store away'
+
+/** Receivers of the same streams, without and with an archive, and with a store that never answers. */
+export const ARCHIVES = ['millrace', ARCHIVED, STORE_AWAY] as const
+
 /** Settings of Millrace as a receiver. */
 const MILLRACE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   millrace: {},
+  [BACKED_UP]: {},
   'millrace, ts': { HLS_FORMATS: 'ts' },
   [ENCRYPTED]: {},
+  [ARCHIVED]: {},
+  [STORE_AWAY]: {},
 }
 
 /** The receivers that can be measured on this machine. */
 export function availableReceivers({ sender }: Pick<IngestLoad, 'sender'>): string[] {
-  const own = Object.keys(MILLRACE).filter((name) => sender === 'millrace' || name !== ENCRYPTED)
+  const own = ['millrace', 'millrace, ts', ...(sender === 'millrace' ? [ENCRYPTED] : [])]
   return [...own, ...['srs', 'srt-live-transmit', 'ffmpeg'].filter(isInstalled)]
 }
 
@@ -107,7 +127,7 @@ export async function measureIngest(name: string, load: IngestLoad): Promise<Ing
     const report = await receiver.report()
     const reports = await senders.finish()
     const clipBytes = clipOf(load.bitsPerSecond).length
-    const packetsPerSec = (load.publishers * clipBytes) / CLIP_SEC / DATAGRAM_BYTES
+    const packetsPerSec = (receiver.urls.length * clipBytes) / CLIP_SEC / DATAGRAM_BYTES
     const cpuLoad = loadBetween(before[0], after[0], load.seconds)
     return {
       receiver: name,
@@ -144,34 +164,46 @@ async function startMillrace(
 ): Promise<Receiver> {
   const encryption = name === ENCRYPTED
   const metricsToken = randomBytes(32).toString('hex')
+  const hasStore = name === ARCHIVED || name === STORE_AWAY
+  const store = hasStore ? await startStore(name === STORE_AWAY ? 'away' : 'forgetful') : undefined
   const env: Record<string, string> = {
     ...MILLRACE[name],
+    ...(store && archiveEnvironment(store)),
     MAX_PUBLISHERS: '1000',
     METRICS_TOKEN: metricsToken,
   }
   if (cacheMib !== undefined) env['CACHE_MAX_MIB'] = String(cacheMib)
   const service = await startService({ env, nodeArgs: ['--trace-gc'] })
   const ids = Array.from({ length: count }, (_, index) => `bench-${index}`)
-  const urls = await Promise.all(ids.map((id) => service.start(id, { encryption })))
+  const urls = await Promise.all(
+    ids.map((id) =>
+      name === BACKED_UP ? service.startWithBackup(id) : service.start(id, { encryption }),
+    ),
+  )
   return {
     name,
-    urls,
+    urls: urls.flat(),
     ports: [service.srtPort],
     pids: [service.pid],
     collections: () => service.collections(),
     report: async () => {
       const { load, ...losses } = await readLosses(service, ids)
-      const cachedBytes = await readCachedBytes(service, metricsToken)
-      return { ...losses, cachedBytes, loopDelayMsMax: load.loop_delay_ms_max }
+      const cache = await readCache(service, metricsToken)
+      return { ...losses, ...cache, loopDelayMsMax: load.loop_delay_ms_max }
     },
-    stop: () => service.stop(),
+    stop: async () => {
+      store?.close()
+      await service.stop()
+    },
   }
 }
 
-async function readCachedBytes({ httpUrl }: Service, token: string): Promise<number> {
+async function readCache({ httpUrl }: Service, token: string) {
   const headers = { authorization: `Bearer ${token}` }
   const metrics = await (await fetch(`${httpUrl}/metrics`, { headers })).text()
-  return Number(/^millrace_cache_bytes (\S+)$/m.exec(metrics)?.[1] ?? NaN)
+  const bytesOf = (name: string) =>
+    Number(new RegExp(`^millrace_cache_bytes{class="${name}"} (.+)$`, 'm').exec(metrics)?.[1])
+  return { cachedBytes: bytesOf('listed') + bytesOf('retained'), queuedBytes: bytesOf('queued') }
 }
 
 /** One process a stream, as these programs are run. */
@@ -221,7 +253,14 @@ async function receiverOf(
     collections: () => ({ major: NaN, pauseMs: NaN }),
     report: () =>
       Promise.resolve({
-        ...{ cachedBytes: NaN, lost: NaN, dropped: NaN, gaps: NaN, loopDelayMsMax: NaN },
+        ...{
+          cachedBytes: NaN,
+          queuedBytes: NaN,
+          lost: NaN,
+          dropped: NaN,
+          gaps: NaN,
+          loopDelayMsMax: NaN,
+        },
       }),
     stop: async () => {
       await Promise.all(programs.map((program) => stopProgram(program, 'SIGKILL')))

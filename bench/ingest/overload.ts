@@ -4,7 +4,7 @@
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parsePublishUrl } from '../../src/publisher/publish-url.ts'
+import { parseSrtUrl } from '../../src/srt/io/srt-url.ts'
 import { connect } from '../../src/srt/io/caller.ts'
 import { startService, type Service } from '../support/service.ts'
 import { startLibsrtSenders } from './libsrt-senders.ts'
@@ -104,7 +104,7 @@ export async function readPublishers(
 /** @returns code in the message of the refusal; 0 if the call was accepted */
 async function call(url: string): Promise<number> {
   try {
-    const caller = await connect(parsePublishUrl(url))
+    const caller = await connect(parseSrtUrl(url))
     await caller.close()
     return 0
   } catch (error) {

@@ -4,7 +4,7 @@
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { publish, type PublishReport } from '../../src/publisher/publisher.ts'
+import { publish, type PublishReport } from '../../src/cli/publisher/publisher.ts'
 import { clipOf } from '../support/clip.ts'
 import { answer, readTask } from '../support/worker.ts'
 

@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
-import { PacedStream } from '../../src/publisher/paced-stream.ts'
+import { PacedStream } from '../../src/pace/paced-stream.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import { WorkBudget } from '../../src/stream/work-budget.ts'
 import { PUBLISHER_REPORT } from '../../test/stream/publisher-report.ts'

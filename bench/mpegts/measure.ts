@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readDatagrams } from '../../src/publisher/paced-file.ts'
+import { readDatagrams } from '../../src/cli/publisher/paced-file.ts'
 import { clipOf } from '../support/clip.ts'
 import { isInstalled, startProgram } from '../support/programs.ts'
 import { startWorker } from '../support/worker.ts'

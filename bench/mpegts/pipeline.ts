@@ -11,7 +11,7 @@ import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { Demuxer } from '../../src/mpegts/index.ts'
 import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
-import type { PublisherReport } from '../../src/contract/report.ts'
+import type { PublisherReport } from '../../src/api/records.ts'
 import { answer, readTask } from '../support/worker.ts'
 
 export interface PipelineTask {

@@ -4,9 +4,8 @@
  *
  * @module
  */
-import { Redis } from '../../src/cluster/redis.ts'
-import type { Advance } from '../../src/cluster/registry/calls.ts'
-import { Registry } from '../../src/cluster/registry/registry.ts'
+import { Redis } from '../../src/cluster/registry/redis.ts'
+import { type Advance, Registry } from '../../src/cluster/registry/registry.ts'
 import { startRedis } from '../../test/peers/support/redis.ts'
 import { until } from '../../test/support/until.ts'
 import { usedCpuUs } from './used-cpu.ts'
@@ -54,7 +53,7 @@ async function measureCalls(
   await registry.renewNode({ node, url: 'http://127.0.0.1:8080' })
   const idOf = (n: number) => `stream-${n % streams}`
   const keyExpiresAtMs = Date.now() + 7_200_000
-  const settings = { webhook_urls: ['https://example.com/hook'], part_ms: 300 }
+  const given = { webhook_urls: ['https://example.com/hook'], part_ms: 300 }
   const results: RegistryResult[] = []
   const measure = async (call: string, run: (n: number) => Promise<unknown>) => {
     const count = streams * rounds
@@ -74,7 +73,7 @@ async function measureCalls(
     results.push({ call, timesMs, cpuUs })
   }
 
-  await measure('start', (n) => registry.start(idOf(n), { settings, keyExpiresAtMs }))
+  await measure('start', (n) => registry.start(idOf(n), { options: given, keyExpiresAtMs }))
   const fences = new Map<string, number>()
   for (let n = 0; n < streams; n++) {
     const claim = { node, epoch: `a-${n}`, seenFence: 0 }

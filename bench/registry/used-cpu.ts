@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Redis } from '../../src/cluster/redis.ts'
+import type { Redis } from '../../src/cluster/registry/redis.ts'
 
 /** Microseconds since its start, as `INFO cpu` tells. */
 export async function usedCpuUs(redis: Redis): Promise<number> {

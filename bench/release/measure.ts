@@ -12,6 +12,8 @@ import { until } from '../../test/support/until.ts'
 import { startProgram, stopProgram } from '../support/programs.ts'
 import { machineCpuSec } from '../support/usage.ts'
 import { startWorker } from '../support/worker.ts'
+import { startSeeker } from './seeker.ts'
+import { startStore, type StoreKind } from '../support/store.ts'
 import { startPublisher } from './publisher.ts'
 import type { ServiceAnswers, ServiceTask } from './service.ts'
 import type { ViewersAnswers, ViewersTask } from './viewers.ts'
@@ -29,6 +31,10 @@ export interface ReleaseSetup {
   readonly isHttp2?: boolean
   /** Whether viewers are at an edge of the service. */
   readonly isAtEdge?: boolean
+  /** Store to which the stream is archived. */
+  readonly store?: StoreKind
+  /** Number of viewers in addition that seek back every second: each to another segment of the archive. */
+  readonly seekers?: number
 }
 
 export const SETUPS: readonly ReleaseSetup[] = [
@@ -36,6 +42,9 @@ export const SETUPS: readonly ReleaseSetup[] = [
   { name: '100-edge', viewers: 100, isAtEdge: true },
   { name: '500', viewers: 500 },
   { name: '500-edge', viewers: 500, isAtEdge: true },
+  { name: '500-store-away', viewers: 500, store: 'away' },
+  { name: '500-archive', viewers: 500, store: 'keeping' },
+  { name: '500-archive-seekers', viewers: 500, store: 'keeping', seekers: 20 },
   { name: '2000', viewers: 2000 },
   { name: '200-h2', viewers: 200, isHttp2: true },
 ]
@@ -67,15 +76,25 @@ export interface ReleaseResult {
 }
 
 export async function measureRelease(
-  { name, viewers: count, isHttp2 = false, isAtEdge = false }: ReleaseSetup,
+  {
+    name,
+    viewers: count,
+    isHttp2 = false,
+    isAtEdge = false,
+    store: kind,
+    seekers = 0,
+  }: ReleaseSetup,
   { bitsPerSecond, seconds }: { readonly bitsPerSecond: number; readonly seconds: number },
 ): Promise<ReleaseResult> {
   const closing: (() => unknown)[] = []
   try {
     const tls = isHttp2 ? writeCertificate({ teardown: (close) => closing.push(close) }) : undefined
+    const store = kind && (await startStore(kind))
+    closing.push(() => store?.close())
     const service = await startWorker<ServiceAnswers>(new URL('service.js', import.meta.url), {
       partMs: PART_MS,
       ...(tls !== undefined && { tls: { cert: tls.cert, key: tls.key } }),
+      ...(store !== undefined && { archive: store.archive }),
     } satisfies ServiceTask)
     closing.push(() => service.stop())
     const { srtUrl, playlistUrl } = await service.ask('urls')
@@ -93,6 +112,8 @@ export async function measureRelease(
     const measured = async () => {
       await viewers.ask('open')
       await sleep(WARM_UP_MS)
+      const seeking = Array.from({ length: seekers }, () => startSeeker(playlistUrl))
+      closing.push(...seeking.map((seeker) => () => seeker.stop()))
       await viewers.ask('report')
       const before = await viewers.ask('usage')
       const machineBefore = machineCpuSec()

@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createServer } from '../../src/index.ts'
+import type { Store } from '../support/store.ts'
 import { selfUsage } from '../support/usage.ts'
 import { answer, readTask } from '../support/worker.ts'
 import { nowMs } from './clock.ts'
@@ -15,6 +16,7 @@ export interface ServiceTask {
   readonly partMs: number
   /** Paths of PEM files for HTTPS. */
   readonly tls?: { readonly cert: string; readonly key: string }
+  readonly archive?: Store['archive']
 }
 
 export interface ServiceAnswers {
@@ -39,13 +41,17 @@ export interface ServiceRecord {
 const STREAM_ID = 'bench'
 const PLAYLIST = 'cmaf-video-1.m3u8'
 const DELAY_SAMPLE_MS = 10
+/** What is older than a few segments comes from the archive. */
+const REWIND = { dvrSec: 3600, playlistSegments: 3 }
 
-const { partMs, tls } = (await readTask()) as ServiceTask
+const { partMs, tls, archive } = (await readTask()) as ServiceTask
 const server = await createServer({
   ...{ hmacSecret: randomBytes(32).toString('hex'), jwtSecret: randomBytes(32).toString('hex') },
   ...{ logLevel: 'warn', public: { host: '127.0.0.1' } },
   ...{ http: { host: '127.0.0.1', port: 0 }, srt: { host: '127.0.0.1', port: 0 } },
-  ...{ hls: { partMs }, ...(tls !== undefined && { tls }) },
+  hls: { partMs, ...(archive !== undefined && REWIND) },
+  ...(tls !== undefined && { tls }),
+  ...(archive !== undefined && { archive }),
 })
 const { srtUrl, masterUrl } = await server.startStream({ streamId: STREAM_ID })
 const playlistUrl = new URL(PLAYLIST, masterUrl).href

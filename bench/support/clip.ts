@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import { Demuxer, type PesUnit } from '../../src/mpegts/index.ts'
 import { PACKET_BYTES, PAT_PID, readPid, SYNC_BYTE } from '../../src/mpegts/packet.ts'
 import { elementaryBytes } from '../../src/mpegts/pes.ts'
-import { readPcr } from '../../src/publisher/packet-times.ts'
+import { readPcr } from '../../src/pace/packet-times.ts'
 
 /** Path relative to the working directory of `npm run`. */
 const DEMO_FILE = 'fixtures/demo.mpegts'

@@ -18,6 +18,8 @@ export interface Service {
   readonly jwtSecret: string
   /** Starts a stream. @returns the URL to publish to */
   start(streamId: string, options?: { readonly encryption: boolean }): Promise<string>
+  /** Starts a stream. @returns the URLs of its main encoder and of its backup */
+  startWithBackup(streamId: string): Promise<readonly string[]>
   status(streamId: string): Promise<StreamStatus>
   /** Garbage collections since the start; none without the flag `--trace-gc` of Node.js. */
   collections(): Collections
@@ -115,6 +117,10 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     jwtSecret,
     start: async (streamId, options) =>
       (await client.call('start-stream', { stream_id: streamId, ...options })).srt_url,
+    startWithBackup: async (streamId) => {
+      const started = await client.call('start-stream', { stream_id: streamId, backup: true })
+      return [started.srt_url, started.backup_srt_url!]
+    },
     status: async (streamId) =>
       (await client.call('status', { stream_id: streamId })) as unknown as StreamStatus,
     collections: () => ({ ...collections }),

@@ -76,9 +76,16 @@ async function readSession({ authorization = '', cookie = '' }) {
   }
 }
 
+console.log(`listening on ${await app.listen({ port: Number(process.env['APP_PORT'] ?? 3000) })}`)
+// Webhooks to this application would be refused before it listens.
 const { srtUrl } = await server.startStream({ streamId: 'studio' })
 console.log(`publish to ${srtUrl}`)
-console.log(`listening on ${await app.listen({ port: Number(process.env['APP_PORT'] ?? 3000) })}`)
 
-process.once('SIGTERM', () => void Promise.all([app.close(), server.close()]))
-process.once('SIGINT', () => void Promise.all([app.close(), server.close()]))
+process.once('SIGTERM', () => void close())
+process.once('SIGINT', () => void close())
+
+async function close() {
+  // Viewers load the end of the playlist from the application, which may receive the last webhooks as well.
+  await server.close({ drainMs: 2500 })
+  await app.close()
+}

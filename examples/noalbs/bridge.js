@@ -13,7 +13,7 @@ const client = new Client({
   secret: process.env['HMAC_SECRET'] ?? '',
 })
 
-/** @typedef {import('millrace/client').AnswerData<'streams'>['streams'][number]} Stream */
+/** @typedef {import('millrace/client').ResponseData<'streams'>['streams'][number]} Stream */
 
 /** @type {{ atMs: number, statistics: Promise<object> } | undefined} */
 let latest
@@ -30,7 +30,7 @@ function readStatistics() {
 async function listPublishers() {
   /** @type {Record<string, object>} */
   const publishers = {}
-  /** @type {import('millrace/client').AnswerData<'streams'> | undefined} */
+  /** @type {import('millrace/client').ResponseData<'streams'> | undefined} */
   let page
   do {
     const body = page?.next == null ? {} : { after: page.next }

@@ -55,7 +55,7 @@ export interface PlaybackTokenLimits {
 }
 
 /** Request for a stream with a token. */
-export interface TokenUse {
+interface TokenUse {
   readonly streamId: string
   readonly nowMs: number
   /** Reads the address of the client; called for bound tokens only. */

@@ -19,6 +19,15 @@ export function isSecret(given: string, secret: string): boolean {
   return timingSafeEqual(sha256(given), sha256(secret))
 }
 
+/**
+ * Whether the header `Authorization` has one of the bearer tokens (RFC 6750 section 2.1). The time does not reveal which
+ * one, nor how much of it matched.
+ */
+export function hasBearer(authorization: string | undefined, tokens: readonly string[]): boolean {
+  const [, given] = /^Bearer +(.+)$/i.exec(authorization ?? '') ?? []
+  return given !== undefined && tokens.filter((token) => isSecret(given, token)).length > 0
+}
+
 function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

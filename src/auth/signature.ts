@@ -18,7 +18,7 @@ export function isSignature(text: string): boolean {
 /**
  * Whether `signature` is the signature of `bytes`. Compares in constant time; text of another form never matches.
  */
-export function verify(bytes: Uint8Array, signature: string, secret: string): boolean {
+function verify(bytes: Uint8Array, signature: string, secret: string): boolean {
   if (!isSignature(signature)) return false
   return timingSafeEqual(Buffer.from(signature, 'hex'), hmac(bytes, secret))
 }

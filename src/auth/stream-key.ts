@@ -1,19 +1,27 @@
 /**
- * Stream keys: `mode=publish,rid=<stream_id>,token=<jwt>`, the SRT StreamID of an encoder.
+ * Stream keys: `mode=publish,rid=<stream_id>,token=<jwt>`, the SRT StreamID of an encoder, and the short ones of
+ * `short-key.ts`.
  *
- * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`. Keys of encrypted
+ * The token is a JWT (RFC 7519) signed with HS256 and bound to one stream by its claim `stream_id`; for a backup encoder it has
+ * the claim `role`, `backup`. Keys of encrypted
  * streams have the claim `enc`, the time from which the stream is encrypted. The passphrase is derived from stream id,
  * `enc` and secret, so encryption survives a restart without stored state.
  *
  * @module
  */
 import { createHmac, randomBytes } from 'node:crypto'
-import { SignJWT, errors, jwtVerify, type JWTPayload } from 'jose'
-import { ALLOWED, isStreamId } from '../contract/schema.ts'
+import { SignJWT } from 'jose'
+import { createShortKey, isShortToken, splitShortKey, verifyShortToken } from './short-key.ts'
+import { verifySignedToken, type VerifyOptions } from './signed-token.ts'
+import { isStreamId, STREAM_ID_ALLOWED } from './stream-id.ts'
 import { MillraceError } from '../errors.ts'
 import { MAX_STREAM_ID_BYTES } from '../srt/wire/limits.ts'
 
+/** Lifetime of a key that is asked for without one. */
 export const STREAM_KEY_LIFETIME_SEC = 2 * 60 * 60
+
+/** Bounds of `key_lifetime_sec`: a minute, and a year. */
+export const KEY_LIFETIME_SEC = { minimum: 60, maximum: 365 * 24 * 60 * 60 }
 
 /** How far the clock of an issuer may be ahead, as nodes of a cluster may. A revocation misses keys dated after it. */
 const MAX_CLOCK_SKEW_SEC = 60
@@ -23,9 +31,14 @@ const MAX_CLOCK_SKEW_SEC = 60
  */
 const GUIDELINES_PREFIX = '#!::'
 
-export interface StreamKey {
+/** Field of the guidelines' form that an encoder has put before a whole stream key. */
+const KEY_IN_FIELD = /^[ru]=(?=mode=)/
+
+interface StreamKey {
   /** A credential: never log it. For every valid stream id it has at most MAX_STREAM_ID_BYTES. */
   readonly streamKey: string
+  /** The same right in the form of `short-key.ts`: a credential as well. Keys of the same second are the same. */
+  readonly shortStreamKey: string
   /** A whole second, as in the claim `exp`. */
   readonly expiresAt: Date
 }
@@ -36,6 +49,8 @@ export interface StreamKeyClaims {
   /** Absent in tokens of issuers that write no `iat`: they may have been issued at any time. */
   readonly issuedAtSec?: number
   readonly expiresAtSec: number
+  /** Which encoder of the stream the key is for; default: the main one. */
+  readonly source?: 'backup'
   /** Present if the stream was encrypted when the key was issued. */
   readonly encryption?: StreamEncryption
 }
@@ -49,33 +64,62 @@ export interface StreamEncryption {
 }
 
 /**
- * Issues a unique stream key that is valid for two hours from `now`. Older keys stay valid.
+ * Issues a unique stream key that is valid from `now` on, in both forms. Older keys stay valid.
  *
  * @param options.streamId  already checked: no comma, at most 128 characters
  * @param options.secret  value of `JWT_SECRET`; for an encrypted stream, the value that its passphrase is derived from
+ * @param options.lifetimeSec  within KEY_LIFETIME_SEC; default: two hours
+ * @param options.isBackup  whether the key is for the backup encoder; default: for the main one
  * @param options.encryptedSinceSec  `StreamEncryption.sinceSec`; undefined for a stream without encryption
  */
 export async function issueStreamKey(options: {
   readonly streamId: string
   readonly secret: string
   readonly now: Date
+  readonly lifetimeSec?: number | undefined
+  readonly isBackup?: boolean
   readonly encryptedSinceSec?: number | undefined
 }): Promise<StreamKey> {
-  const { streamId, encryptedSinceSec } = options
+  const { streamId, secret, isBackup = false, encryptedSinceSec } = options
+  const { lifetimeSec = STREAM_KEY_LIFETIME_SEC } = options
   const issuedAtSec = Math.floor(options.now.getTime() / 1000)
-  const expiresAtSec = issuedAtSec + STREAM_KEY_LIFETIME_SEC
+  const expiresAtSec = issuedAtSec + lifetimeSec
   const encryption = encryptedSinceSec === undefined ? {} : { enc: encryptedSinceSec }
-  const token = await new SignJWT({ stream_id: streamId, ...encryption })
+  const role = isBackup ? { role: 'backup' } : {}
+  const token = await new SignJWT({ stream_id: streamId, ...role, ...encryption })
     .setProtectedHeader({ alg: 'HS256' })
     // 96 random bits: with a UUID, a key for the longest stream id exceeds MAX_STREAM_ID_BYTES.
     .setJti(randomBytes(12).toString('base64url'))
     .setIssuedAt(issuedAtSec)
     .setExpirationTime(expiresAtSec)
-    .sign(new TextEncoder().encode(options.secret))
+    .sign(new TextEncoder().encode(secret))
+  const claims = { isBackup, issuedAtSec, lifetimeSec, encryptedSinceSec }
   return {
     streamKey: `mode=publish,rid=${streamId},token=${token}`,
+    shortStreamKey: createShortKey(streamId, claims, secret),
     expiresAt: new Date(expiresAtSec * 1000),
   }
+}
+
+/** Keys that one start-stream call issues. */
+export interface IssuedKeys {
+  readonly key: StreamKey
+  /** Key for the backup encoder, if it was asked for. */
+  readonly backupKey?: StreamKey
+}
+
+/**
+ * Issues a key for the main encoder, and one for the backup encoder if it is asked for.
+ *
+ * @param options  see `issueStreamKey`
+ */
+export async function issueStreamKeys(
+  options: Omit<Parameters<typeof issueStreamKey>[0], 'isBackup'>,
+  { backup = false }: { readonly backup?: boolean },
+): Promise<IssuedKeys> {
+  const key = await issueStreamKey(options)
+  if (!backup) return { key }
+  return { key, backupKey: await issueStreamKey({ ...options, isBackup: true }) }
 }
 
 /** Derives a passphrase of 192 bits, in characters that no URL, shell or encoder alters. */
@@ -101,63 +145,87 @@ export function deriveEncryption(options: {
  */
 export async function verifyStreamKey(
   text: string,
-  options: { readonly secrets: readonly string[]; readonly now: Date },
+  options: VerifyOptions,
 ): Promise<StreamKeyClaims> {
   const { rid, token } = parseStreamKey(text)
-  const { payload, secret } = await verifyToken(token, options)
-  const { stream_id: streamId, exp: expiresAtSec = 0, iat, enc } = payload
-  if (streamId !== rid) throw new MillraceError('STREAM_KEY_MISMATCH')
-  if (iat !== undefined && iat * 1000 > options.now.getTime() + MAX_CLOCK_SKEW_SEC * 1000) {
+  const { claims, secret, sinceSec } = isShortToken(token)
+    ? verifyShort(rid, token, options)
+    : await verifyToken(rid, token, options)
+  const nowMs = options.now.getTime()
+  if ((claims.issuedAtSec ?? 0) * 1000 > nowMs + MAX_CLOCK_SKEW_SEC * 1000) {
     const message =
       'stream key issued in the future: set the clock of its issuer, or of this machine'
     throw new MillraceError('STREAM_KEY_INVALID', { message })
   }
-  return {
-    streamId: rid,
-    ...(iat !== undefined && { issuedAtSec: iat }),
-    expiresAtSec,
-    ...(typeof enc === 'number' && {
-      encryption: deriveEncryption({ streamId: rid, secret, sinceSec: enc }),
-    }),
-  }
+  if (sinceSec === undefined) return claims
+  return { ...claims, encryption: deriveEncryption({ streamId: rid, secret, sinceSec }) }
 }
 
-/** @returns the claims, and the secret that verified them */
-async function verifyToken(
+interface VerifiedKey {
+  readonly claims: Omit<StreamKeyClaims, 'encryption'>
+  /** The secret that has signed the key. */
+  readonly secret: string
+  /** `StreamEncryption.sinceSec` */
+  readonly sinceSec: number | undefined
+}
+
+function verifyShort(
+  streamId: string,
   token: string,
-  { secrets, now }: { readonly secrets: readonly string[]; readonly now: Date },
-): Promise<{ readonly payload: JWTPayload; readonly secret: string }> {
+  { secrets, now }: VerifyOptions,
+): VerifiedKey {
   for (const secret of secrets) {
-    try {
-      const { payload } = await jwtVerify(token, new TextEncoder().encode(secret), {
-        algorithms: ['HS256'],
-        requiredClaims: ['stream_id', 'exp'],
-        currentDate: now,
-      })
-      return { payload, secret }
-    } catch (error) {
-      if (error instanceof errors.JWSSignatureVerificationFailed) continue
-      // No `cause`: it contains the claims, which must not be logged.
-      throw new MillraceError(
-        error instanceof errors.JWTExpired ? 'STREAM_KEY_EXPIRED' : 'STREAM_KEY_INVALID',
-      )
-    }
+    const verified = verifyShortToken(streamId, token, secret)
+    if (verified === undefined) continue
+    const { isBackup, issuedAtSec, lifetimeSec, encryptedSinceSec } = verified
+    const expiresAtSec = issuedAtSec + lifetimeSec
+    if (expiresAtSec * 1000 <= now.getTime()) throw new MillraceError('STREAM_KEY_EXPIRED')
+    const claims = { streamId, issuedAtSec, expiresAtSec, ...roleOf(isBackup === true) }
+    return { claims, secret, sinceSec: encryptedSinceSec }
   }
   throw new MillraceError('STREAM_KEY_INVALID')
 }
 
-export interface StreamKeyParts {
+async function verifyToken(
+  rid: string,
+  token: string,
+  options: VerifyOptions,
+): Promise<VerifiedKey> {
+  const verified = await verifySignedToken(token, options)
+  if (verified === 'expired') throw new MillraceError('STREAM_KEY_EXPIRED')
+  if (verified === undefined) throw new MillraceError('STREAM_KEY_INVALID')
+  const { payload, secret } = verified
+  const { stream_id: streamId, exp: expiresAtSec = 0, iat: issuedAtSec, enc, role } = payload
+  if (streamId !== rid) throw new MillraceError('STREAM_KEY_MISMATCH')
+  return {
+    claims: {
+      streamId: rid,
+      ...(issuedAtSec !== undefined && { issuedAtSec }),
+      expiresAtSec,
+      ...roleOf(role === 'backup'),
+    },
+    secret,
+    sinceSec: typeof enc === 'number' ? enc : undefined,
+  }
+}
+
+function roleOf(isBackup: boolean): Pick<StreamKeyClaims, 'source'> {
+  return isBackup ? { source: 'backup' } : {}
+}
+
+interface StreamKeyParts {
   /** A stream id, see `isStreamId`. */
   readonly rid: string
+  /** A JWT, or the characters of a short key. */
   readonly token: string
   /** Value of `program`, not validated: the program of the transport stream to publish. */
   readonly program?: string
 }
 
 /**
- * Parses the name=value pairs without verifying them. Accepts any order, ignores unknown names, rejects repeated names.
- * Also accepts the form of SRT's access control guidelines, `#!::r=<stream_id>,m=publish,token=<jwt>`. There `rid` and
- * `mode` win over `r` and `m`, since some encoders put the whole stream key into the field that becomes `r`.
+ * Parses a short key, or a StreamID in either form: `mode=publish,rid=<stream_id>,token=<jwt>`, or that of SRT's access
+ * control guidelines, `#!::r=<stream_id>,m=publish,token=<jwt>`. The token may be a short key, with its stream id or
+ * without; so may be the resource alone. Nothing is verified.
  *
  * @throws {MillraceError} `STREAM_KEY_MALFORMED`
  */
@@ -165,10 +233,39 @@ export function parseStreamKey(text: string): StreamKeyParts {
   if (Buffer.byteLength(text) > MAX_STREAM_ID_BYTES) {
     throw malformed(`it is longer than ${MAX_STREAM_ID_BYTES} bytes`)
   }
+  const alone = splitShortKey(decoded(text))
+  if (alone !== undefined) return alone
+  const { mode, resource, token: given, program } = readStreamIdFields(text)
+  if (mode !== 'publish') throw malformed('mode is not publish')
+  if (!resource) throw malformed('rid is missing')
+  const whole = given === undefined ? resource : given.startsWith(`${resource}-`) ? given : ''
+  const { rid, token } = splitShortKey(whole) ?? { rid: resource, token: given }
+  if (!isStreamId(rid)) throw malformed(`rid ${STREAM_ID_ALLOWED}`)
+  if (!token) throw malformed('token is missing')
+  return { rid, token, ...(program !== undefined && { program }) }
+}
+
+/** Fields of a StreamID, none of them validated. */
+interface StreamIdFields {
+  readonly mode: string | undefined
+  readonly resource: string | undefined
+  readonly token: string | undefined
+  readonly program: string | undefined
+}
+
+/**
+ * Reads name=value pairs in any order, and ignores unknown names. In the form of SRT's access control guidelines `rid` and
+ * `mode` win over `r` and `m`, since some encoders put the whole stream key into `r`, and those of Blackmagic into `u`.
+ *
+ * @param text  untrusted
+ * @throws {MillraceError} `STREAM_KEY_MALFORMED`
+ */
+export function readStreamIdFields(text: string): StreamIdFields {
   const plain = decoded(text)
   const isGuidelines = plain.startsWith(GUIDELINES_PREFIX)
   const pairs = new Map<string, string>()
-  for (const pair of plain.slice(isGuidelines ? GUIDELINES_PREFIX.length : 0).split(',')) {
+  for (const part of plain.slice(isGuidelines ? GUIDELINES_PREFIX.length : 0).split(',')) {
+    const pair = isGuidelines ? part.replace(KEY_IN_FIELD, '') : part
     const equals = pair.indexOf('=')
     if (equals < 1) throw malformed('a part is not name=value')
     const key = pair.slice(0, equals)
@@ -177,14 +274,12 @@ export function parseStreamKey(text: string): StreamKeyParts {
   }
   const valueOf = (key: string, short: string) =>
     pairs.get(key) ?? (isGuidelines ? pairs.get(short) : undefined)
-  if (valueOf('mode', 'm') !== 'publish') throw malformed('mode is not publish')
-  const rid = valueOf('rid', 'r')
-  const token = pairs.get('token')
-  if (!rid) throw malformed('rid is missing')
-  if (!isStreamId(rid)) throw malformed(`rid ${ALLOWED.stream_id}`)
-  if (!token) throw malformed('token is missing')
-  const program = pairs.get('program')
-  return { rid, token, ...(program !== undefined && { program }) }
+  return {
+    mode: valueOf('mode', 'm'),
+    resource: valueOf('rid', 'r'),
+    token: pairs.get('token'),
+    program: pairs.get('program'),
+  }
 }
 
 /**
@@ -201,6 +296,6 @@ function decoded(text: string): string {
 }
 
 function malformed(what: string): MillraceError {
-  const message = `stream key malformed, ${what}: set streamid to mode=publish,rid=<stream_id>,token=<jwt>`
+  const message = `stream key malformed, ${what}: set streamid to mode=publish,rid=<stream_id>,token=<jwt>, or to the short key`
   return new MillraceError('STREAM_KEY_MALFORMED', { message })
 }

@@ -1,27 +1,25 @@
 /**
- * A check of a stream, live or from a record.
+ * A check of a stream, live or from a record: exchanges come from `follow` or `record`, and the judge sees each.
  *
  * @module
  */
-import { machineClock } from '../clock.ts'
 import { MillraceError } from '../errors.ts'
-import type { CheckResult, Progress } from './check-result.ts'
 import type { Exchange } from './exchange.ts'
-import { follow } from './follow/follow.ts'
+import { createCheckClock } from './follow/check-clock.ts'
+import { followStream } from './follow/follow.ts'
 import { Redactor } from './follow/redactor.ts'
-import { Judge } from './judge.ts'
+import { Judge, type Finding } from './judge/judge.ts'
 import { describeEdge } from './playlist/media-playlist.ts'
-import { Recorder } from './record/recorder.ts'
-import { openReplay } from './record/replay.ts'
+import { openReplay, Recorder } from './record.ts'
 import type { Player, Rule } from './rules/rule.ts'
+import type { Summary } from './rules/subjects.ts'
 import { RULES } from './rules/table.ts'
-import { Tally } from './tally.ts'
 
 interface JudgeOptions {
   /** Player whose rules are checked: those that it suffers from; default all. */
   readonly player?: Player | 'all' | undefined
   /** Called about once a second. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined
+  readonly onProgress?: ((progress: CheckProgress) => void) | undefined
 }
 
 export interface CheckOptions extends JudgeOptions {
@@ -31,6 +29,8 @@ export interface CheckOptions extends JudgeOptions {
   readonly seconds?: number | undefined
   /** Ends the check early; what was found until then is returned. */
   readonly signal?: AbortSignal | undefined
+  /** Size of all bodies, decoded, at which the check ends early; default none. */
+  readonly maxBytes?: number | undefined
   /** Folder for a record of all exchanges, without credentials; is created. */
   readonly record?: string | undefined
 }
@@ -38,6 +38,43 @@ export interface CheckOptions extends JudgeOptions {
 export interface ReplayOptions extends JudgeOptions {
   /** Folder of a record, to be judged again. */
   readonly replay: string
+}
+
+export interface CheckResult {
+  /** As given, without credentials. */
+  readonly url: string
+  /** Milliseconds since 1970. */
+  readonly startedAtMs: number
+  /** From the first request to the end of the last response. */
+  readonly durationSec: number
+  /** Broken rules, in order of the table. */
+  readonly findings: readonly Finding[]
+  readonly summary: Summary
+  /** Number of requests, failed ones included. */
+  readonly requests: number
+  /** Sum of all bodies, as transferred where known. */
+  readonly bytes: number
+  /** Requests without a whole response. */
+  readonly failures: number
+  /** Exchanges that the record lacks because it was full; 0 without a record. */
+  readonly unrecorded: number
+  /** Whether `maxBytes` ended the check. */
+  readonly isCutShort: boolean
+}
+
+export interface CheckProgress {
+  readonly elapsedSec: number
+  /** Duration asked for. */
+  readonly seconds: number
+  readonly requests: number
+  readonly bytes: number
+  /** Segments and parts loaded. */
+  readonly segments: number
+  readonly parts: number
+  /** Live edge of the first media playlist, `segment 1042, part 3`; undefined before its first version. */
+  readonly edge?: string
+  /** Rules broken so far. */
+  readonly broken: number
 }
 
 const DEFAULT_SECONDS = 60
@@ -70,7 +107,7 @@ export async function checkStream(options: CheckOptions | ReplayOptions): Promis
 }
 
 async function checkLive(options: CheckOptions): Promise<CheckResult> {
-  const { seconds = DEFAULT_SECONDS, signal, record } = options
+  const { seconds = DEFAULT_SECONDS, signal, maxBytes, record } = options
   const url = parseUrl(options.url)
   if (!(seconds > 0 && seconds <= MAX_SECONDS)) {
     throw new MillraceError('USAGE', {
@@ -80,16 +117,18 @@ async function checkLive(options: CheckOptions): Promise<CheckResult> {
   const shownUrl = new Redactor().redact(url)
   const check = new Check(shownUrl, seconds, options)
   const recorder = record === undefined ? undefined : new Recorder(record, shownUrl)
+  let isCutShort = false
   try {
     const onExchange = (exchange: Exchange) => {
       recorder?.push(exchange)
       check.push(exchange)
     }
-    await follow({ url, seconds, nowMs: checkClock(), signal, onExchange })
+    const clock = createCheckClock()
+    isCutShort = await followStream({ url, seconds, clock, signal, maxBytes, onExchange })
   } finally {
     recorder?.close()
   }
-  return check.end(recorder?.dropped)
+  return { ...check.end(), isCutShort, unrecorded: recorder?.dropped ?? 0 }
 }
 
 async function replay(options: ReplayOptions): Promise<CheckResult> {
@@ -99,15 +138,22 @@ async function replay(options: ReplayOptions): Promise<CheckResult> {
   return check.end()
 }
 
-/** The judge with the figures of a check. */
+/** The judge, with the figures of the check so far. Inputs: `push` each exchange, `end` once. */
 class Check {
   readonly #url: string
   readonly #seconds: number
   readonly #judge: Judge
-  readonly #tally = new Tally()
   readonly #onProgress: JudgeOptions['onProgress']
   #progressAtMs = 0
+  #startedAtMs = Infinity
+  #endedAtMs = 0
+  #requests = 0
+  #bytes = 0
+  #failures = 0
+  #segments = 0
+  #parts = 0
 
+  /** @param seconds  duration asked for; 0 for a record */
   constructor(url: string, seconds: number, { player, onProgress }: JudgeOptions) {
     this.#url = url
     this.#seconds = seconds
@@ -116,46 +162,60 @@ class Check {
   }
 
   push(exchange: Exchange): void {
-    this.#tally.add(exchange)
+    this.#count(exchange)
     this.#judge.push(exchange)
-    const { endedAtMs, durationSec } = this.#tally
-    if (this.#onProgress === undefined || endedAtMs - this.#progressAtMs < PROGRESS_MS) return
-    this.#progressAtMs = endedAtMs
-    const { findings } = this.#judge
-    const seconds = this.#seconds || Math.round(durationSec)
-    this.#onProgress(this.#tally.progress(seconds, this.#edge(), findings.length))
+    if (this.#onProgress === undefined) return
+    if (this.#endedAtMs - this.#progressAtMs < PROGRESS_MS) return
+    this.#progressAtMs = this.#endedAtMs
+    const playlist = this.#judge.summary.renditions[0]?.playlist
+    this.#onProgress({
+      elapsedSec: this.#durationSec,
+      seconds: this.#seconds || Math.round(this.#durationSec),
+      requests: this.#requests,
+      bytes: this.#bytes,
+      segments: this.#segments,
+      parts: this.#parts,
+      broken: this.#judge.findings.length,
+      ...(playlist !== undefined && { edge: describeEdge(playlist) }),
+    })
   }
 
-  end(unrecorded = 0): CheckResult {
+  end(): CheckResult {
     this.#judge.end()
-    const { requests, bytes, failures, durationSec, startedAtMs = 0 } = this.#tally
-    const { findings, summary } = this.#judge
     return {
       url: this.#url,
-      startedAtMs,
-      durationSec,
-      findings,
-      summary,
-      requests,
-      bytes,
-      failures,
-      unrecorded,
+      startedAtMs: this.#requests === 0 ? 0 : this.#startedAtMs,
+      durationSec: this.#durationSec,
+      findings: this.#judge.findings,
+      summary: this.#judge.summary,
+      requests: this.#requests,
+      bytes: this.#bytes,
+      failures: this.#failures,
+      unrecorded: 0,
+      isCutShort: false,
     }
   }
 
-  #edge(): string | undefined {
-    const playlist = this.#judge.summary.renditions[0]?.playlist
-    return playlist && describeEdge(playlist)
+  get #durationSec(): number {
+    return this.#requests === 0 ? 0 : (this.#endedAtMs - this.#startedAtMs) / 1000
+  }
+
+  #count({ role, sentAtMs, reply }: Exchange): void {
+    this.#startedAtMs = Math.min(this.#startedAtMs, sentAtMs)
+    this.#endedAtMs = Math.max(this.#endedAtMs, reply?.endedAtMs ?? sentAtMs)
+    this.#requests++
+    if (reply === undefined) {
+      this.#failures++
+      return
+    }
+    this.#bytes += reply.encodedBytes ?? reply.body.length
+    if (reply.status >= 300) return
+    if (role === 'segment') this.#segments++
+    if (role === 'part' || role === 'hint') this.#parts++
   }
 }
 
-/** Milliseconds since 1970, without jumps: the wall clock at the start, and the monotonic clock from there. */
-function checkClock(): () => number {
-  const startMs = machineClock.wallMs() - machineClock.nowUs() / 1000
-  return () => Math.round((startMs + machineClock.nowUs() / 1000) * 1000) / 1000
-}
-
-/** Scheme and fragment are checked; credentials stay. */
+/** @returns the URL without fragment; credentials stay */
 function parseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {

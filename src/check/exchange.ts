@@ -1,5 +1,5 @@
 /**
- * HTTP requests of a check with their replies: all that the rules are judged by, live or from a record.
+ * HTTP requests of a check with their responses: all that the judge sees, live or from a record.
  *
  * @module
  */
@@ -37,20 +37,38 @@ export const ROLES = [
   'unknown',
 ] as const
 
-export type Role = (typeof ROLES)[number]
+export type RequestRole = (typeof ROLES)[number]
+
+const MEDIA_ROLES: ReadonlySet<RequestRole> = new Set(['segment', 'part', 'init'])
 
 /** Whether a request may be held until the playlist has something new. */
-export function isBlocking(role: Role): boolean {
+export function isBlocking(role: RequestRole): boolean {
   return role === 'blocking' || role === 'delta'
 }
 
 /** Whether a request reloads a media playlist. */
-export function isReload(role: Role): boolean {
+export function isReload(role: RequestRole): boolean {
   return role === 'playlist' || isBlocking(role)
 }
 
+/** Whether a request is for a playlist, and no probe. */
+export function isPlaylistRole(role: RequestRole): boolean {
+  return role === 'multivariant' || isReload(role)
+}
+
+/** Whether a request is for media as listed. */
+export function isMediaRole(role: RequestRole): boolean {
+  return MEDIA_ROLES.has(role)
+}
+
+/** Whether a response has the resource, or the range of it that was asked for. */
+export function isOk({ status }: Reply): boolean {
+  return status === 200 || status === 206
+}
+
+/** A request with its response, or the reason why there is none. */
 export interface Exchange {
-  readonly role: Role
+  readonly role: RequestRole
   readonly method: 'GET' | 'HEAD' | 'OPTIONS'
   /** Absolute, without credentials. */
   readonly url: string
@@ -60,12 +78,13 @@ export interface Exchange {
   readonly headers: Readonly<Record<string, string>>
   /** Milliseconds since 1970, on a clock that does not jump during the check. */
   readonly sentAtMs: number
-  /** Undefined where no whole reply arrived; then `failure` says why. */
+  /** Response; undefined where no whole one arrived: then `failure` says why. */
   readonly reply?: Reply
   /** Sentence without URL: `the connection was refused`, `no reply within 10 s`, `larger than 64 MiB`. */
   readonly failure?: string
 }
 
+/** A response. */
 export interface Reply {
   readonly status: number
   /** Names in lower case. */

@@ -4,9 +4,9 @@
  * @module
  */
 export { checkStream, type CheckOptions, type ReplayOptions } from './check-stream.ts'
-export type { CheckResult, Progress } from './check-result.ts'
-export type { Exchange, Reply, Role } from './exchange.ts'
-export type { Finding } from './judge.ts'
+export type { CheckResult, CheckProgress as Progress } from './check-stream.ts'
+export type { Exchange, Reply, RequestRole as Role } from './exchange.ts'
+export type { Finding } from './judge/judge.ts'
 export {
   PLAYERS,
   type Effect,
@@ -19,4 +19,4 @@ export {
   type Severity,
 } from './rules/rule.ts'
 export { RULES } from './rules/table.ts'
-export type { RenditionSummary, Summary } from './summary.ts'
+export type { RenditionFigures as RenditionSummary, Summary } from './rules/subjects.ts'

@@ -1,6 +1,6 @@
 /** The parts that are used of m3u8-parser, which comes without types. */
 declare module 'm3u8-parser' {
-  export interface ParsedSegment {
+  export interface TheirSegment {
     readonly uri: string
     readonly duration: number
     readonly timeline: number
@@ -22,9 +22,9 @@ declare module 'm3u8-parser' {
 
   export class Parser {
     manifest: {
-      readonly segments?: readonly ParsedSegment[]
+      readonly segments?: readonly TheirSegment[]
       /** Segment that is not complete. */
-      readonly preloadSegment?: Partial<ParsedSegment>
+      readonly preloadSegment?: Partial<TheirSegment>
       readonly dateRanges?: readonly ParsedDateRange[]
       readonly playlists?: readonly {
         readonly uri: string

@@ -3,10 +3,13 @@
  *
  * @module
  */
-import type { AnswerData, EndpointName, RequestBody } from '../contract/endpoints.ts'
+import type { EndpointName, RequestBody, ResponseData } from '../api/endpoints.ts'
 import type { ErrorCode } from '../errors.ts'
 
-export type { AnswerData, EndpointName, ErrorCode, RequestBody }
+export type { EndpointName, ErrorCode, RequestBody, ResponseData }
+
+/** Former name of `ResponseData`. */
+export type AnswerData<Name extends EndpointName> = ResponseData<Name>
 
 export interface ClientOptions {
   /** Base URL of the service, for example `http://127.0.0.1:8080`. */
@@ -21,7 +24,7 @@ export interface ClientOptions {
 export class ApiError extends Error {
   /** HTTP status; 0 for a redirect in browsers, which hide it. */
   readonly status: number
-  /** Code of docs/api.md; `UNKNOWN` for an answer that is not of Millrace, for example of a proxy. */
+  /** Code of docs/api-reference.md; `UNKNOWN` for a response that is not of Millrace, for example of a proxy. */
   readonly code: ErrorCode | 'UNKNOWN'
 
   constructor(status: number, code: ErrorCode | 'UNKNOWN', message: string) {
@@ -32,11 +35,13 @@ export class ApiError extends Error {
   }
 }
 
-/** Signs and sends calls; bodies and answers are those of docs/api.md. */
+/** Signs and sends calls; bodies and responses are those of docs/api.md. */
 export class Client {
   readonly #options: ClientOptions
 
+  /** @throws {TypeError} for an empty secret */
   constructor(options: ClientOptions) {
+    if (!options.secret) throw new TypeError('secret is empty: set it to HMAC_SECRET')
     this.#options = options
   }
 
@@ -49,11 +54,11 @@ export class Client {
     name: Name,
     body: RequestBody<Name>,
     { signal = null }: { readonly signal?: AbortSignal | null } = {},
-  ): Promise<AnswerData<Name>> {
+  ): Promise<ResponseData<Name>> {
     const { url, secret, fetch: send = fetch } = this.#options
     // With API_MAX_AGE_SEC the service refuses requests without their time, and old ones.
     const text = JSON.stringify({ issued_at: Date.now() / 1000, ...body })
-    const reply = await send(`${url.replace(/\/$/, '')}/api/${name}`, {
+    const response = await send(`${url.replace(/\/$/, '')}/api/${name}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'lt-signature': await sign(text, secret) },
       body: text,
@@ -61,12 +66,12 @@ export class Client {
       redirect: 'manual',
       signal,
     })
-    const answer = parseAnswer(await reply.text())
-    if (answer?.success === true) return answer.data as AnswerData<Name>
-    const message = isRedirect(reply)
+    const envelope = parseEnvelope(await response.text())
+    if (envelope?.success === true) return envelope.data as ResponseData<Name>
+    const message = isRedirect(response)
       ? 'the URL redirects, and signed calls are not sent on: set `url` to the address that answers'
-      : `HTTP ${reply.status} without an answer of Millrace: is the URL right?`
-    throw new ApiError(reply.status, answer?.code ?? 'UNKNOWN', answer?.error ?? message)
+      : `HTTP ${response.status} without an answer of Millrace: is the URL right?`
+    throw new ApiError(response.status, envelope?.code ?? 'UNKNOWN', envelope?.error ?? message)
   }
 }
 
@@ -83,15 +88,16 @@ async function sign(text: string, secret: string): Promise<string> {
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-type Answer =
+/** Body of every response. */
+type Envelope =
   | { readonly success: true; readonly data: unknown }
   | { readonly success: false; readonly error: string; readonly code: ErrorCode }
 
-/** @returns undefined for text that is no answer of Millrace */
-function parseAnswer(text: string): Answer | undefined {
+/** @returns undefined for text that is no response of Millrace */
+function parseEnvelope(text: string): Envelope | undefined {
   try {
-    const answer = JSON.parse(text) as Partial<Answer> | null
-    return typeof answer?.success === 'boolean' ? (answer as Answer) : undefined
+    const envelope = JSON.parse(text) as Partial<Envelope> | null
+    return typeof envelope?.success === 'boolean' ? (envelope as Envelope) : undefined
   } catch {
     return undefined
   }

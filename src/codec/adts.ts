@@ -14,8 +14,17 @@ const HEADER_BYTES = 7
 /** Size of the CRC that follows the header unless `protection_absent` is set. */
 const CRC_BYTES = 2
 
+/** Samples of a frame of AAC (ISO/IEC 14496-3 4.5.1.1). */
+export const AAC_FRAME_SAMPLES = 1024
+
+/** Silent raw_data_block (ISO/IEC 14496-3 4.4.2.1), by channel configuration: of one channel and of two. */
+export const SILENT_BLOCKS: Readonly<Partial<Record<number, Buffer>>> = {
+  1: Buffer.from('01182007', 'hex'),
+  2: Buffer.from('211004608c1c', 'hex'),
+}
+
 /** Header fields that describe the payload of a frame. */
-export interface AdtsPayload {
+interface AdtsPayload {
   readonly config: AudioSpecificConfig
   /** Offset of the raw_data_block in the frame. */
   readonly headerBytes: number

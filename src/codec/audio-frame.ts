@@ -26,7 +26,7 @@ export interface AudioFrameHeader {
 export type DecodeAudioFrameHeader = (bytes: Buffer, at: number) => AudioFrameHeader | undefined
 
 /** @returns at least `count` bytes from offset `at` on, or all bytes from there if there are fewer */
-export type ReadBytes = (at: number, count: number) => Buffer
+type ReadBytes = (at: number, count: number) => Buffer
 
 /** Maximum number of bytes that a `DecodeAudioFrameHeader` needs: the AC-3 decoder needs 8, the others fewer. */
 const MAX_HEADER_BYTES = 8

@@ -5,8 +5,12 @@
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
-import { isPictureSize, type SequenceParameters, type VideoParameters } from './video-parameters.ts'
-import { videoRangeOf } from './video-range.ts'
+import {
+  isPictureSize,
+  type SequenceParameters,
+  type VideoParameters,
+  videoRangeOf,
+} from './video-parameters.ts'
 import { NO_VUI, readFrameRate, readVideoSignal, type VuiParameters } from './vui.ts'
 
 /** Values of `profile_idc` whose SPS has the fields from `chroma_format_idc` to the scaling lists (7.3.2.1.1). */

@@ -7,7 +7,7 @@
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { MAX_HEAD_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
-import { readH265CodecString } from './h265-profile.ts'
+import { readH265CodecString } from './h265-parameter-sets.ts'
 import type { ParameterSet, ParameterSetKind } from './parameter-sets.ts'
 import { carriesCaptions, readPreferredTransfer, seiMessages, SeiType } from './sei.ts'
 import type { VideoAccessUnit } from './video-access-unit.ts'

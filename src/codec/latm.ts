@@ -32,7 +32,7 @@ interface MuxConfig {
  * - `unsupported`: the StreamMuxConfig cannot be converted, see `readMuxConfig`.
  * - `damaged`: the bytes do not parse.
  */
-export type LatmReading =
+type LatmReading =
   | { readonly type: 'adts'; readonly bytes: Buffer; readonly audio: AudioSpecificConfig }
   | { readonly type: 'unconfigured' | 'unsupported' | 'damaged' }
 

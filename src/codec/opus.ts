@@ -20,7 +20,7 @@ const CELT_SAMPLES = [120, 240, 480, 960] as const
 const MAX_PACKET_SAMPLES = 5760
 
 /** Opus packet in a PES packet. */
-export interface OpusPacket {
+interface OpusPacket {
   /** Offset of the packet's first byte. */
   readonly start: number
   /** Offset behind the packet. */

@@ -4,6 +4,8 @@
  * @module
  */
 
+export type VideoCodec = 'h264' | 'h265'
+
 /** Kinds of parameter sets; each refers to the one listed before it. */
 export type ParameterSetKind = 'vps' | 'sps' | 'pps'
 
@@ -13,6 +15,12 @@ export interface ParameterSet {
   readonly id: number
   /** NAL unit as sent, with its header. */
   readonly nal: Buffer
+}
+
+/** Kinds of parameter sets that a decoder needs, in order: an SPS refers to a VPS, and a PPS to an SPS. */
+export const PARAMETER_SET_KINDS: Readonly<Record<VideoCodec, readonly ParameterSetKind[]>> = {
+  h264: ['sps', 'pps'],
+  h265: ['vps', 'sps', 'pps'],
 }
 
 /** Maximum total size of the remembered sets, since a key frame may need all; usually a few hundred bytes. */
@@ -25,9 +33,8 @@ export class ParameterSets {
   readonly #sets = new Map<string, ParameterSet>()
   #heldBytes = 0
 
-  /** @param kinds  kinds that a decoder needs, in the order of `ParameterSetKind` */
-  constructor(kinds: readonly ParameterSetKind[]) {
-    this.#kinds = kinds
+  constructor(codec: VideoCodec) {
+    this.#kinds = PARAMETER_SET_KINDS[codec]
   }
 
   /** @returns whether a set is new, or has other content than before */
@@ -46,7 +53,7 @@ export class ParameterSets {
    * Finds the remembered sets that a decoder needs in addition to the sets of an access unit.
    *
    * @param present  sets of the access unit
-   * @returns empty if `present` has a set of every kind, else all remembered sets in the order of `kinds`; undefined
+   * @returns empty if `present` has a set of every kind, else all remembered sets in the order of their kinds; undefined
    *   while no set of some kind is known
    */
   missingFrom(present: readonly ParameterSet[]): readonly ParameterSet[] | undefined {

@@ -17,7 +17,7 @@ export const SeiType = {
   ALTERNATIVE_TRANSFER_CHARACTERISTICS: 147,
 } as const
 
-export interface SeiMessage {
+interface SeiMessage {
   readonly type: number
   /** View into an unescaped copy; truncated when the NAL unit ends early. */
   readonly payload: Buffer

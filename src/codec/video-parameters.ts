@@ -1,4 +1,16 @@
-import type { VideoRange } from './video-range.ts'
+/**
+ * Parameters of video, common to H.264 and H.265, and its dynamic range.
+ *
+ * @module
+ */
+
+/** Value of VIDEO-RANGE (RFC 8216bis 4.4.6.2): the dynamic range. */
+export type VideoRange = 'SDR' | 'HLG' | 'PQ'
+
+/** Ranges by precedence: video of several ranges counts as the last of them (RFC 8216bis 4.4.6.2). */
+const BY_PRECEDENCE: readonly VideoRange[] = ['SDR', 'HLG', 'PQ']
+
+const RANGES: Readonly<Record<number, VideoRange>> = { 16: 'PQ', 18: 'HLG' }
 
 /** Parameters in the parameter sets of a video bitstream. */
 export interface VideoParameters {
@@ -49,4 +61,20 @@ const MAX_PICTURE_SIDE = 33_776
 /** Whether both sides are positive and within the limit of the highest level. */
 export function isPictureSize(width: number, height: number): boolean {
   return width > 0 && height > 0 && width <= MAX_PICTURE_SIDE && height <= MAX_PICTURE_SIDE
+}
+
+/**
+ * Dynamic range by the transfer characteristics (ITU-T H.273 Table 3).
+ *
+ * @param transfer  code point, from the parameter sets or an SEI message; an unknown or absent code point is SDR
+ */
+export function videoRangeOf(transfer: number | undefined): VideoRange {
+  return RANGES[transfer ?? 0] ?? 'SDR'
+}
+
+/** @returns VIDEO-RANGE of video that mixes these ranges; undefined if it has none */
+export function mixVideoRanges(
+  ranges: readonly (VideoRange | undefined)[],
+): VideoRange | undefined {
+  return BY_PRECEDENCE.findLast((range) => ranges.includes(range))
 }

@@ -1,101 +1,93 @@
 /**
- * Options from environment variables, command-line flags and files of secrets. Callers pass all of them in: only
- * `commands/` reads `process.env` and files.
+ * Settings from environment variables, command-line flags and files of secrets. Callers pass all of them in: only
+ * `cli/` reads `process.env` and files.
  *
  * @module
  */
-import { parseArgs } from 'node:util'
 import { MillraceError } from '../errors.ts'
-import type { Options } from './schema.ts'
-import { SETTINGS, type Setting } from './settings.ts'
-import { writeSetting } from './setting-path.ts'
+import type { GivenSettings } from './schema.ts'
+import { problemWith, SETTINGS, writeSetting, type Setting } from './setting-names.ts'
 
 type Texts = Readonly<Record<string, string | undefined>>
 
+/** Values by the names of flags, such as `http-port`. */
+export type Flags = Texts
+
 /**
- * Reads options by their names in the environment and as flags. A flag wins over a variable; an empty variable counts
+ * Reads settings by their names in the environment and as flags. A flag wins over a variable; an empty variable counts
  * as not set.
  *
  * @param flags  values by flag name, see `parseFlags`
  * @param readFile  reads the text of a file, for settings that are in one
- * @throws {MillraceError} `CONFIG_INVALID` for a setting that is given twice, or a file that has no text
+ * @param onProblem  receives settings that are left out since they are given twice, are in a file that cannot be read, or
+ *   are secrets too short for the program; default: throws the first one
  */
-export function readOptions(
+export function readSettings(
   env: Texts,
-  flags: Texts,
+  flags: Flags,
   readFile: (path: string) => string = unreadable,
-): Partial<Options> {
-  const options: Record<string, unknown> = {}
+  onProblem: (setting: Setting, error: MillraceError) => void = rethrow,
+): Partial<GivenSettings> {
+  const settings: Record<string, unknown> = {}
   for (const setting of SETTINGS) {
-    const text = textOf(setting, env, flags, readFile)
-    if (text !== undefined) writeSetting(options, setting.path, fromText(text, setting.schema))
+    const { path, schema } = setting
+    try {
+      const text = textOf(setting, env, flags, readFile)
+      if (text === undefined) continue
+      if (schema.isLong?.(text) === false) throw refusal(problemWith(setting, text))
+      writeSetting(settings, path, fromText(text, schema))
+    } catch (error) {
+      onProblem(setting, error as MillraceError)
+    }
   }
-  return options
+  return settings
 }
 
-/**
- * Parses command-line arguments into the values of flags, of settings and of the command, and positional arguments.
- *
- * @param commandFlags  flags of the command besides the settings
- */
-export function parseFlags(
-  args: readonly string[],
-  commandFlags: Record<string, { type: 'boolean' | 'string' }> = {},
-) {
-  const settings = Object.fromEntries(
-    SETTINGS.flatMap(({ flag, hasFile }) => (hasFile ? [flag, `${flag}-file`] : [flag])).map(
-      (flag) => [flag, { type: 'string' as const }],
-    ),
-  )
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    options: { ...settings, ...commandFlags },
-    allowPositionals: true,
-  })
-  return { values: values as Record<string, string | undefined>, positionals }
+function rethrow(_setting: Setting, error: MillraceError): never {
+  throw error
+}
+
+function refusal(message: string, cause?: unknown): MillraceError {
+  return new MillraceError('CONFIG_INVALID', { message, cause })
 }
 
 /** Warnings about secrets given as flags. */
-export function flagWarnings(flags: Texts): string[] {
+export function flagWarnings(flags: Flags): string[] {
   return SETTINGS.filter(({ flag, schema }) => schema.secret === true && flags[flag]).map(
     ({ env, flag }) =>
-      `--${flag} is a secret. Users of this machine read it in the list of processes. Set ${env} in the environment, or ${env}_FILE.`,
+      `--${flag} is a secret. All users of this machine see it. Set ${env} in the environment, or ${env}_FILE.`,
   )
 }
 
 function textOf(
   { env: name, flag, hasFile }: Setting,
   env: Texts,
-  flags: Texts,
+  flags: Flags,
   readFile: (path: string) => string,
 ): string | undefined {
   const text = flags[flag] ?? (env[name] === '' ? undefined : env[name])
   const path = hasFile ? (flags[`${flag}-file`] ?? env[`${name}_FILE`] ?? '') : ''
   if (path === '') return text
   if (text !== undefined) {
-    const message = `${name} and ${name}_FILE are both set: expected one of them`
-    throw new MillraceError('CONFIG_INVALID', { message })
+    throw refusal(`${name} and ${name}_FILE are both set: expected one of them`)
   }
   return readText(name, path, readFile)
 }
 
 /** Text of a file without the newlines at its end. */
 function readText(name: string, path: string, readFile: (path: string) => string): string {
-  const refusal = (problem: string, cause?: unknown) =>
-    new MillraceError('CONFIG_INVALID', {
-      message: `${name}_FILE is ${path}: expected ${problem}`,
-      cause,
-    })
+  const unusable = (problem: string, cause?: unknown) =>
+    refusal(`${name}_FILE is ${path}: expected ${problem}`, cause)
   try {
     const text = readFile(path).replace(/[\r\n]+$/, '')
     // An empty secret would turn off what it protects.
-    if (text === '') throw refusal('a file with a value, but it is empty')
-    if (/\p{Cc}/u.test(text)) throw refusal('one line without control characters')
+    if (text === '') throw unusable('a file with a value, but it is empty')
+    if (/\p{Cc}/u.test(text)) throw unusable('one line without control characters')
     return text
   } catch (error) {
     if (error instanceof MillraceError) throw error
     const { code } = error as NodeJS.ErrnoException
-    throw refusal(`a file that this process can read (${code})`, error)
+    throw unusable(`a file that this process can read (${code})`, error)
   }
 }
 
@@ -103,7 +95,7 @@ function unreadable(): never {
   throw Object.assign(new Error('files are not read here'), { code: 'ENOENT' })
 }
 
-/** Parses the text of a setting. Text that does not match the type stays a string, which `completeOptions` refuses. */
+/** Parses the text of a setting. Text that does not match the type stays a string, which `completeSettings` refuses. */
 function fromText(text: string, { type }: Setting['schema']): unknown {
   if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
   const isNumber = type === 'integer' || type === 'number'

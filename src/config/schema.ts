@@ -1,23 +1,43 @@
 /**
  * Every setting, declared once: type, default, bounds and meaning.
  *
+ * To add one:
+ * - its row, here; its path gives the names of variable and flag (`setting-names.ts`)
+ * - its reader, which has it from the file of `service/` that creates it, and at an edge from `cluster/edge/edge-server.ts`;
+ *   for the options of all streams `service/stream-defaults.ts`
+ * - its group and advice in `test/config/settings-page.ts`, and `npm run docs`
+ * - if a rule spans several settings: `complete-settings.ts`; for a secret also `equalSecrets` there, and
+ *   `service/settings-in-use.ts`
+ * - if workers share the limit: `workerConfig` in `cluster/workers/worker-process.ts`
+ *
  * @module
  */
 import { Type, type Static } from 'typebox'
-import { LATENCY_MS, PART_MS, PLAYLIST_SEGMENTS, SEGMENT_SEC } from '../contract/schema.ts'
-import { CLUSTER_SETTINGS } from './cluster-settings.ts'
+import {
+  DVR_SEC,
+  LATENCY_MS,
+  PART_MS,
+  PLAYLIST_SEGMENTS,
+  SEGMENT_SEC,
+} from '../api/stream-options.ts'
 import { quarterMib } from './machine-memory.ts'
 import {
   addressBlocks,
   addresses,
   adminPassword,
   allowList,
+  awsCredential,
   bearerToken,
+  clusterSecret,
   formats,
+  httpUrl,
   optionalSecret,
   passphrase,
+  portRange,
   port,
   program,
+  redisUrl,
+  redisUrls,
   secret,
   webhookSecret,
   webhookUrls,
@@ -29,7 +49,7 @@ export const MIN_BUFFERED_MIB = 16
 export const MIN_CONNECTIONS = 16
 const MAX_CACHE_MIB = 1_048_576
 
-/** Complete options of the service, from a caller of the library or from environment and flags. */
+/** Complete settings of the service, from a caller of the library or from environment and flags. */
 export const Config = Type.Object({
   hmacSecret: secret(
     'signs API requests, and webhooks unless `WEBHOOK_SECRET` is set; `millrace keygen` makes one',
@@ -79,14 +99,35 @@ export const Config = Type.Object({
       'addresses the SRT listener binds; `0.0.0.0`: all IPv4 addresses, `::`: all addresses',
     ),
     port: port(10_080, 'UDP port of the SRT listener; 0: any free port'),
+    reusePort: Type.Boolean({
+      default: false,
+      description:
+        'whether other nodes of a cluster on this machine have `SRT_PORT`, too: the kernel gives each encoder to one of them; from Node.js 22.12 on',
+    }),
     latencyMs: Type.Integer({
       ...LATENCY_MS,
       default: 120,
       description:
         'minimum receive latency, the time to repair a loss; an encoder may ask for more',
     }),
+    streamPorts: portRange(
+      'UDP ports for encoders that send no stream id; start-stream gives one to a stream with `publish_port`; empty: none',
+    ),
     passphrase: passphrase(
-      'passphrase of encoders, which must encrypt with it; empty: they must not encrypt',
+      'passphrase of encoders and readers, which must encrypt with it; empty: they must not encrypt',
+    ),
+    maxReaders: Type.Integer({
+      minimum: 0,
+      maximum: 10_000,
+      default: 100,
+      description:
+        'readers of transport streams over SRT, at most half of them of one stream; further ones are refused with SRT reject code 1003; 0: none',
+    }),
+  }),
+  srtla: Type.Object({
+    port: port(
+      0,
+      'UDP port of encoders that bond several lines by SRTLA (BELABOX, Moblin, IRL Pro), 5000 for instance; 0: none',
     ),
   }),
   public: Type.Object({
@@ -149,6 +190,19 @@ export const Config = Type.Object({
       description:
         'CEA-608 and CEA-708 captions in `master.m3u8`: listed once seen (`auto`), from the start, or denied. Players read it once: set `always` or `never` where you know',
     }),
+    dvrSec: Type.Integer({
+      ...DVR_SEC,
+      default: 0,
+      description:
+        'how far viewers may go back at `dvr.m3u8`, in archived streams; 0: only as far as `HLS_PLAYLIST_SEGMENTS` reaches',
+    }),
+    dvrCacheMib: Type.Integer({
+      minimum: MIN_CACHE_MIB,
+      maximum: MAX_CACHE_MIB,
+      default: 128,
+      description:
+        'memory for segments of all streams that are read back from the archive, each of which may take an eighth; beside the cache',
+    }),
     lingerSec: Type.Integer({
       minimum: 0,
       maximum: 86_400,
@@ -191,10 +245,36 @@ export const Config = Type.Object({
     description:
       'origin of `millrace edge`: another Millrace, whose streams it serves from memory of its own',
   }),
-  ...CLUSTER_SETTINGS,
+  role: Type.Enum(['all', 'ingest', 'edge'], {
+    default: 'all',
+    description:
+      'part of this node in a cluster: `ingest` takes encoders and serves edges, `edge` serves viewers, `all` does both',
+  }),
+  redisUrl: redisUrl(
+    'registry of a cluster: its nodes have the same, and the same `JWT_SECRET`; empty: no cluster',
+  ),
+  clusterBackup: Type.Boolean({
+    default: false,
+    description:
+      'whether ingest nodes copy closed segments to Redis, where the node that continues a stream finds them',
+  }),
+  redisBackupUrls: redisUrls(
+    'servers for `CLUSTER_BACKUP`, each with a share of the streams: all nodes have the same in the same order; empty: `REDIS_URL`',
+  ),
+  nodeUrl: httpUrl(
+    'URL at which the other nodes of a cluster reach this one; empty: `http://PUBLIC_HOST:HTTP_PORT`',
+  ),
+  clusterSecret: clusterSecret(
+    'signs calls between nodes, among them those of `EDGE_OF`: all nodes have the same; empty: calls are not signed',
+  ),
   trustProxy: addressBlocks(
     'proxies whose `X-Forwarded-For` names the client, for `API_FROM`, `API_RATE`, the dashboard, playback tokens with an address and the audit log; empty: none',
   ),
+  pull: Type.Object({
+    allow: allowList(
+      'the only hosts that `pull_url` and `push_urls` may name; empty: all. Link-local and metadata addresses are never allowed',
+    ),
+  }),
   publishFrom: addressBlocks(
     'encoders that may publish; further ones are refused with SRT reject code 2403; empty: all',
   ),
@@ -226,6 +306,30 @@ export const Config = Type.Object({
     default: 120,
     description: 'how long a stream waits for a lost encoder before it stops',
   }),
+  // A process that is late by less is not noticed, see `stream/sources.ts`.
+  failoverMs: Type.Integer({
+    minimum: 400,
+    maximum: 10_000,
+    default: 500,
+    description: 'how long the main encoder sends nothing until the backup encoder is on air',
+  }),
+  failbackSec: Type.Integer({
+    minimum: 0,
+    maximum: 3600,
+    default: 10,
+    description: 'how long the main encoder sends clean media again until it is on air',
+  }),
+  slateDir: Type.String({
+    default: '',
+    allowed: 'path of a folder',
+    description: 'folder of the files that start-stream takes as `slate`; empty: no slates',
+  }),
+  slateAfterSec: Type.Integer({
+    minimum: 0,
+    maximum: 600,
+    default: 2,
+    description: 'how long all encoders of a stream are gone until its slate is on air',
+  }),
   maxPublishers: Type.Integer({
     minimum: 1,
     maximum: 100_000,
@@ -251,6 +355,50 @@ export const Config = Type.Object({
         'memory for segments and queues of all streams; under pressure playlists get shorter, then segments become gaps',
     }),
   }),
+  archive: Type.Object({
+    mode: Type.Enum(['auto', 'all', 'request', 'off'], {
+      env: 'ARCHIVE',
+      default: 'auto',
+      description:
+        'streams to keep at `ARCHIVE_URL`: all, only those started with `archive` true (`request`), or none; `auto`: all where `ARCHIVE_URL` is set',
+    }),
+    url: Type.String({
+      default: '',
+      // No `.` and `..` as folders, which URLs do not keep.
+      pattern: '^(s3://[A-Za-z0-9][A-Za-z0-9._-]{2,62}(/(?!\\.{1,2}(/|$))[^/]+)*/?)?$',
+      allowed: '`s3://bucket` or `s3://bucket/prefix`',
+      description: 'bucket of the archive, and the folder in it; empty: no archive',
+    }),
+    endpoint: httpUrl('URL of the S3-compatible store; empty: AWS in `ARCHIVE_REGION`'),
+    region: Type.String({
+      default: 'us-east-1',
+      pattern: '^[A-Za-z0-9-]{1,64}$',
+      allowed: 'letters, digits and dashes',
+      description: 'region of the bucket, which requests are signed for',
+    }),
+    accessKeyId: awsCredential(
+      'AWS_ACCESS_KEY_ID',
+      'id of the key that signs requests to the archive',
+    ),
+    secretAccessKey: awsCredential(
+      'AWS_SECRET_ACCESS_KEY',
+      'key that signs requests to the archive',
+    ),
+    sessionToken: awsCredential(
+      'AWS_SESSION_TOKEN',
+      'token that goes with temporary credentials of the archive; empty: they are permanent',
+    ),
+    maxMib: Type.Integer({
+      minimum: 16,
+      maximum: MAX_CACHE_MIB,
+      default: 256,
+      description:
+        'memory for segments of all streams that wait for the archive; further ones become gaps in it',
+    }),
+    publicUrl: httpUrl(
+      'URL at which players reach what is at `ARCHIVE_URL`; empty: through this service',
+    ),
+  }),
   metrics: Type.Object({
     port: port(
       0,
@@ -270,12 +418,17 @@ export const Config = Type.Object({
     file: true,
     description: 'minimum severity of log lines',
   }),
+  logFormat: Type.Enum(['auto', 'json', 'pretty'], {
+    default: 'auto',
+    description:
+      'lines of JSON, or of text for a reader (`pretty`); `auto`: text where standard output is a terminal',
+  }),
 })
 
 export type Config = Static<typeof Config>
 
 /** `Config` with every setting optional except `hmacSecret` and `jwtSecret`. */
-export type Options = {
+export type GivenSettings = {
   readonly [Key in keyof Config as Key extends RequiredKey ? Key : never]: string
 } & {
   readonly [

@@ -6,18 +6,13 @@
 import { isIP, type BlockList } from 'node:net'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { addressList, isAddressBlock } from '../binary/address-list.ts'
+import { addressList, isAddressBlock } from '../binary/ip-address.ts'
 import { parseWebhookSecret } from '../auth/standard-webhooks.ts'
-import {
-  FORMATS,
-  MAX_WEBHOOK_URL_LENGTH,
-  MAX_WEBHOOK_URLS,
-  WebhookUrls,
-} from '../contract/schema.ts'
-import type { Format } from '../contract/streams.ts'
+import { FORMATS } from '../api/stream-options.ts'
+import { MAX_WEBHOOK_URL_LENGTH, MAX_WEBHOOK_URLS, WebhookUrls } from '../api/requests.ts'
 import { parseProgramChoice, PROGRAM_CHOICES } from '../mpegts/program-choice.ts'
 import { isPassphrase, PASSPHRASE_LENGTH } from '../srt/wire/limits.ts'
-import { parseAllowList } from '../webhook/address-rules.ts'
+import { parseAllowList } from '../outbound/address-rules.ts'
 
 export const MIN_SECRET_CHARACTERS = 32
 
@@ -27,13 +22,33 @@ export const MIN_PASSWORD_CHARACTERS = 16
 export const port = (preset: number, description: string) =>
   Type.Integer({ minimum: 0, maximum: 65_535, default: preset, description })
 
+/** See `parsePortRange`. */
+export const portRange = (description: string) =>
+  Type.Refine(
+    Type.String({
+      default: '',
+      allowed: 'two ports with a dash between, `20000-20099`',
+      description,
+    }),
+    (text) => text === '' || parsePortRange(text) !== undefined,
+  )
+
+/** @returns undefined for an empty or malformed text */
+export function parsePortRange(
+  text: string,
+): { readonly first: number; readonly last: number } | undefined {
+  const [, from, to] = /^(\d{1,5})-(\d{1,5})$/.exec(text) ?? []
+  const [first, last] = [Number(from), Number(to)]
+  return first >= 1 && first <= last && last <= 65_535 ? { first, last } : undefined
+}
+
 const SECRETS_ALLOWED = `at least ${MIN_SECRET_CHARACTERS} characters without a comma, or two such values as \`new,old\``
 
 /** See `parseSecrets`. */
 export const secret = (description: string) =>
   Type.Refine(
-    Type.String({ secret: true, allowed: SECRETS_ALLOWED, description }),
-    // A single short secret causes a warning. A short secret in a pair is refused: probably one secret has a comma.
+    Type.String({ secret: true, isLong: hasLongSecrets, allowed: SECRETS_ALLOWED, description }),
+    // A short secret in a pair is refused everywhere: probably one secret has a comma.
     (text) => (text.includes(',') ? hasLongSecrets(text) : text !== ''),
   )
 
@@ -72,7 +87,13 @@ export const redisUrls = (description: string) =>
 /** Like `secret`, for a setting that may be empty. */
 export const clusterSecret = (description: string) =>
   Type.Refine(
-    Type.String({ default: '', secret: true, allowed: SECRETS_ALLOWED, description }),
+    Type.String({
+      default: '',
+      secret: true,
+      isLong: hasLongSecrets,
+      allowed: SECRETS_ALLOWED,
+      description,
+    }),
     (text) => !text.includes(',') || hasLongSecrets(text),
   )
 
@@ -81,6 +102,17 @@ export const optionalSecret = (description: string) =>
     Type.String({ default: '', secret: true, allowed: SECRETS_ALLOWED, description }),
     (text) => text === '' || hasLongSecrets(text),
   )
+
+/** Credentials of a store, by the names that all S3 tools use. */
+export const awsCredential = (env: string, description: string) =>
+  Type.String({
+    env,
+    default: '',
+    secret: true,
+    pattern: '^[\\x21-\\x7e]*$',
+    allowed: 'printable ASCII characters without blanks',
+    description,
+  })
 
 /** Secrets that clients send as `Authorization: Bearer`. */
 export const bearerToken = (description: string) =>
@@ -206,7 +238,7 @@ export function parseOptionalSecrets(text: string): readonly string[] {
 }
 
 /** Parses formats separated by commas, in any order. */
-export function parseFormats(text: string): readonly Format[] {
+export function parseFormats(text: string): readonly (typeof FORMATS)[number][] {
   const names = splitList(text)
   return FORMATS.filter((format) => names.includes(format))
 }

@@ -2,17 +2,16 @@
  * Active warnings of a stream. Facts begin, continue and end warnings by the rules in `warnings.ts`; each warning is
  * reported once, when it begins.
  *
- * Sans-IO: `observe` takes all measured facts at once, `report` takes the fact of a single event.
+ * Sans-IO: `observe` takes all measured facts at once, `report` takes the fact of a single event, `end` its end.
  *
  * @module
  */
-import type { Warning } from '../contract/report.ts'
-import type { WarningRule } from './warning-rule.ts'
-import { WARNINGS, type Fact, type WarningCode } from './warnings.ts'
+import type { Warning } from '../api/records.ts'
+import { WARNINGS, type WarningFact, type WarningCode, type WarningRule } from './warnings.ts'
 
 interface Active {
   /** Fact whose figures the message shows. */
-  fact: Fact
+  fact: WarningFact
   /** Time at which a fact last began or continued the warning, in microseconds of a monotonic clock. */
   seenUs: number
 }
@@ -32,7 +31,7 @@ export class ActiveWarnings {
   }
 
   /** @param facts  all facts measured now; a warning whose fact is missing ends after its hold time */
-  observe(facts: readonly Fact[], nowUs: number): void {
+  observe(facts: readonly WarningFact[], nowUs: number): void {
     const seen = new Set(facts.filter((fact) => this.report(fact, nowUs)).map(({ code }) => code))
     for (const [code, active] of this.#active) {
       if (!seen.has(code) && isOver(active, nowUs)) this.#active.delete(code)
@@ -40,7 +39,7 @@ export class ActiveWarnings {
   }
 
   /** @returns whether the warning begins or continues */
-  report(fact: Fact, nowUs: number): boolean {
+  report(fact: WarningFact, nowUs: number): boolean {
     const { code } = fact
     const { begins, ends, merge, unless } = ruleOf(fact)
     const active = this.#active.get(code)
@@ -59,13 +58,19 @@ export class ActiveWarnings {
     return continues
   }
 
+  /** Ends a warning at once, if its fact is the one that is over. */
+  end(code: WarningCode, isOver: (fact: WarningFact) => boolean): void {
+    const active = this.#active.get(code)
+    if (active !== undefined && isOver(active.fact)) this.#active.delete(code)
+  }
+
   /** Ends all warnings: another encoder connects, or the stream stops. */
   clear(): void {
     this.#active.clear()
   }
 }
 
-export function describe(fact: Fact): Warning {
+function describe(fact: WarningFact): Warning {
   return { code: fact.code, message: ruleOf(fact).message(fact) }
 }
 
@@ -75,6 +80,6 @@ function isOver({ fact, seenUs }: Active, nowUs: number): boolean {
   return nowUs - seenUs >= limitSec * 1e6
 }
 
-function ruleOf({ code }: Fact): WarningRule<Fact> {
-  return WARNINGS[code] as WarningRule<Fact>
+function ruleOf({ code }: WarningFact): WarningRule<WarningFact> {
+  return WARNINGS[code] as WarningRule<WarningFact>
 }

@@ -7,7 +7,7 @@ import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import type { Program } from '../mpegts/track.ts'
-import type { Fact } from './warnings.ts'
+import type { WarningFact } from './warnings.ts'
 
 const SECOND_US = 1_000_000
 /** Time after the first received bytes at which PAT and PMT are due. */
@@ -16,7 +16,7 @@ const TABLES_DUE_US = 3 * SECOND_US
 const MEDIA_DUE_US = 5 * SECOND_US
 
 /** PAT and PMT received so far. */
-export interface TableFigures {
+interface TableFigures {
   readonly stats: Readonly<DemuxerStats>
   /** Carried program; undefined until PAT and PMT have arrived. */
   readonly program: Program | undefined
@@ -48,7 +48,7 @@ export class ArrivalWatch {
   }
 
   /** @returns the first of NO_PAT, PROGRAM_NOT_FOUND, NO_PMT and NO_MEDIA that applies; empty if none does */
-  facts({ stats, program, programNumbers }: TableFigures, nowUs: number): Fact[] {
+  facts({ stats, program, programNumbers }: TableFigures, nowUs: number): WarningFact[] {
     const wanted = this.#wanted
     const isDue = nowUs - (this.#dataSinceUs ?? nowUs) >= TABLES_DUE_US
     if (stats.patSections === 0) {

@@ -24,10 +24,10 @@ const NAMES = [
   'ptsBeforeDts',
 ] as const
 
-export type Counts = Readonly<Record<(typeof NAMES)[number], number>>
+type Counts = Readonly<Record<(typeof NAMES)[number], number>>
 
 /** Increase of each counter in `seconds` seconds. */
-export type Sum = Counts & { readonly seconds: number }
+type Sum = Counts & { readonly seconds: number }
 
 const NOTHING = tally(() => 0)
 

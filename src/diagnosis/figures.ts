@@ -9,6 +9,8 @@ const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignif
 
 const MAX_PROGRAMS = 3
 
+const MAX_NAME_CHARACTERS = 40
+
 /** Formats 2 significant digits, 3 from 10 on, integers from 100 on, compact from 1e6 on: `0.36`, `12.5`, `1.23M`. */
 export function figure(value: number): string {
   if (Math.abs(value) >= 1e6) return COMPACT.format(value)
@@ -29,6 +31,11 @@ export function megabits(bitsPerSec: number): string {
 /** Formats a size in whole MiB, rounded up, without the unit. */
 export function mebibytes(bytes: number): string {
   return String(Math.ceil(bytes / 1024 ** 2))
+}
+
+/** Cuts a name that is too long, which is told by its end: `…era.example.org:9000`. */
+export function shortened(name: string): string {
+  return name.length > MAX_NAME_CHARACTERS ? `…${name.slice(1 - MAX_NAME_CHARACTERS)}` : name
 }
 
 /** Formats a list of program numbers: `programs 3, 7, 8 and 17 more`. */

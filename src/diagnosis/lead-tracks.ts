@@ -10,7 +10,7 @@ import type { Program, Track } from '../mpegts/track.ts'
 import { AvOffset } from './av-offset.ts'
 import { KeyFrames } from './key-frames.ts'
 import { TrackTimes } from './track-times.ts'
-import type { Fact } from './warnings.ts'
+import type { WarningFact } from './warnings.ts'
 
 /** Maximum delay between the starts of both tracks. The packager reports a later track as TRACK_SILENT. */
 const MAX_START_SEC = 5
@@ -98,10 +98,10 @@ export class LeadTracks {
     }
   }
 
-  facts({ segmentSec }: { readonly segmentSec: number }): Fact[] {
+  facts({ segmentSec }: { readonly segmentSec: number }): WarningFact[] {
     const { steadySec: offsetSec, driftSec } = this.#offset
     const { intervals, openGops } = this.#keyFrames
-    const facts: Fact[] = [
+    const facts: WarningFact[] = [
       { code: 'AV_SKEW', offsetSec, startOffsetSec: this.#startOffsetSec ?? 0 },
       { code: 'AV_DRIFT', driftSec },
       { code: 'OPEN_GOP', openGops },

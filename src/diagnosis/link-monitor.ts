@@ -6,8 +6,8 @@
  *
  * @module
  */
-import type { ConnectionReport, PublisherReport, SrtCounters } from '../contract/report.ts'
-import type { Fact } from './warnings.ts'
+import type { ConnectionReport, PublisherReport, SrtCounters } from '../api/records.ts'
+import type { WarningFact } from './warnings.ts'
 
 /** Interval of the samples, and window over which the counters are compared. */
 const SAMPLE_US = 1_000_000
@@ -30,11 +30,11 @@ export class LinkMonitor {
   readonly #samples: Sample[] = []
   /** Latest `RTT_SAMPLES` round-trip times, oldest first. */
   readonly #rttsMs: number[] = []
-  #latency: readonly Fact[] = []
-  #facts: readonly Fact[] = []
+  #latency: readonly WarningFact[] = []
+  #facts: readonly WarningFact[] = []
 
   /** @returns all current facts; none without counters of SRT */
-  observe(report: PublisherReport, nowUs: number): readonly Fact[] {
+  observe(report: PublisherReport, nowUs: number): readonly WarningFact[] {
     if (report.packetsReceived === undefined) return []
     const last = this.#samples.at(-1)
     if (last !== undefined && nowUs - last.atUs < SAMPLE_US) return this.#facts
@@ -55,12 +55,12 @@ export class LinkMonitor {
     this.#latency = [{ code: 'LATENCY_TOO_LOW', latencyMs, rttMs, steadyRttMs }]
   }
 
-  #countLosses(report: SrtReport, nowUs: number): Fact[] {
+  #countLosses(report: SrtReport, nowUs: number): WarningFact[] {
     const oldest = this.#samples[0]!
     const { latencyMs, rttMs, bitrateBps } = report
     const { sent, lost, dropped, undecryptable, overflowed } = rise(oldest.report, report)
     const spanSec = WINDOW_SEC
-    const facts: Fact[] = [
+    const facts: WarningFact[] = [
       { code: 'PACKETS_UNDECRYPTABLE', count: undecryptable, spanSec },
       { code: 'WINDOW_OVERFLOW', count: overflowed, spanSec, latencyMs, bitrateBps },
     ]

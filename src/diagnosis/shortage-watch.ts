@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PlaylistReport } from '../contract/report.ts'
+import type { PlaylistReport } from '../api/records.ts'
 
 /** Input of `observe`. */
 export interface PlaylistFigures extends PlaylistReport {

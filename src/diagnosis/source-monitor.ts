@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
@@ -17,7 +17,7 @@ import { CountedSeconds } from './counted-seconds.ts'
 import { LeadTracks } from './lead-tracks.ts'
 import { ShortageWatch, type PlaylistFigures } from './shortage-watch.ts'
 import { SourceClock } from './source-clock.ts'
-import type { Fact } from './warnings.ts'
+import type { WarningFact } from './warnings.ts'
 
 const SECOND_US = 1_000_000
 
@@ -29,14 +29,14 @@ const EVENT_SEC = 30
 /** Minimum rate compared with real time, in seconds of media per second; below it, media is missing, not slow. */
 const MIN_RATE = 0.1
 
-export interface SourceMonitorOptions {
+interface SourceMonitorOptions {
   readonly program: ProgramChoice
   /** Configured duration of a segment, which ends at the first key frame after 90 % of it. */
   readonly segmentSec: number
 }
 
 /** Input of `observe`. */
-export interface SourceFigures extends PlaylistFigures {
+interface SourceFigures extends PlaylistFigures {
   readonly stats: Readonly<DemuxerStats>
   /** Carried program; undefined until PAT and PMT have arrived. */
   readonly program: Program | undefined
@@ -57,7 +57,7 @@ export class SourceMonitor {
   #secondUs = -Infinity
   #packetsDropped = 0
   #wasLossy = false
-  #facts: readonly Fact[] = []
+  #facts: readonly WarningFact[] = []
 
   constructor(options: SourceMonitorOptions) {
     this.#options = options
@@ -74,7 +74,7 @@ export class SourceMonitor {
   }
 
   /** @returns all current facts; all but CACHE_TOO_SMALL are measured once a second */
-  observe(figures: SourceFigures, nowUs: number): readonly Fact[] {
+  observe(figures: SourceFigures, nowUs: number): readonly WarningFact[] {
     this.#arrival.observe(figures, nowUs)
     this.#clock.observe(this.#tracks.reference.latestTicks, nowUs)
     if (nowUs - this.#secondUs >= SECOND_US) {
@@ -100,7 +100,7 @@ export class SourceMonitor {
     this.#wasLossy = isLossy
   }
 
-  #countEvents(): Fact[] {
+  #countEvents(): WarningFact[] {
     const sum = this.#seconds.sum()
     const events = (count: number) => ({ count, spanSec: sum.seconds })
     const missingSec = sum.missingTicks / TICKS_PER_SEC
@@ -115,8 +115,8 @@ export class SourceMonitor {
     ]
   }
 
-  #measureRates({ program }: SourceFigures): Fact[] {
-    const facts: Fact[] = []
+  #measureRates({ program }: SourceFigures): WarningFact[] {
+    const facts: WarningFact[] = []
     const sum = this.#seconds.sum(RATE_SEC)
     const announced = this.#tracks.videoOf(program)?.parameters?.frameRate
     if (sum.seconds >= RATE_SEC) {

@@ -11,17 +11,37 @@
 /** Format of segments. */
 export type Format = 'ts' | 'cmaf'
 
+/** Extension of segments and parts, by format. */
+const EXTENSIONS: Readonly<Record<Format, string>> = { ts: 'ts', cmaf: 'm4s' }
+
+/** Characters of an epoch and of what distinguishes its files. */
+const STEM = '[A-Za-z0-9_-]{1,120}'
+const EXTENSION = `\\.(?:${Object.values(EXTENSIONS).join('|')})`
+
+// Regular expressions of names that come from outside.
+export const RENDITION_PATTERN = '^(main|(cmaf-)?(video|audio)-[1-9][0-9]{0,2})$'
+export const SEGMENT_URI_PATTERN = `^${STEM}${EXTENSION}$`
+export const INIT_URI_PATTERN = `^${STEM}\\.mp4$`
+
+const PART_URI = new RegExp(`-p\\d+${EXTENSION}$`)
+
 /** Multivariant playlist for players: CMAF or, without it, transport stream. */
 export const MULTIVARIANT_URI = 'master.m3u8'
 
 /** Multivariant playlist of transport stream. */
 export const TS_MULTIVARIANT_URI = 'ts.m3u8'
 
+/** Before the name of a playlist: the one that lists what has left it, too, as far as the archive has it. */
+export const REWIND_PREFIX = 'dvr-'
+
+/** Multivariant playlist of these. */
+export const REWIND_URI = 'dvr.m3u8'
+
 /** The newest key frame of the main rendition. */
 export const PREVIEW_URI = 'preview.ts'
 
 /** The numbers begin at 2, since the first video track and the first audio track are in the main rendition. */
-export type TsRendition = 'main' | `video-${number}` | `audio-${number}`
+type TsRendition = 'main' | `video-${number}` | `audio-${number}`
 
 /** The numbers begin at 1. */
 export type CmafRendition = `cmaf-video-${number}` | `cmaf-audio-${number}`
@@ -43,8 +63,7 @@ export function playlistUri(name: RenditionName): string {
 
 /** @returns for example `{epoch}-7.ts`, `{epoch}-a2-7.ts` or `{epoch}-v1-7.m4s`: unique in the process */
 export function segmentUri(epoch: string, name: RenditionName, mediaSequence: number): string {
-  const extension = isCmafRendition(name) ? 'm4s' : 'ts'
-  return `${epoch}-${tagOf(name)}${mediaSequence}.${extension}`
+  return `${epoch}-${tagOf(name)}${mediaSequence}.${EXTENSIONS[formatOf(name)]}`
 }
 
 /**
@@ -52,7 +71,12 @@ export function segmentUri(epoch: string, name: RenditionName, mediaSequence: nu
  * @returns for example `{epoch}-v1-p7.m4s` or `{epoch}-a2-p7.m4s`: unique in the process
  */
 export function partUri(epoch: string, name: RenditionName, serial: number): string {
-  return `${epoch}-${tagOf(name)}p${serial}.m4s`
+  return `${epoch}-${tagOf(name)}p${serial}.${EXTENSIONS.cmaf}`
+}
+
+/** Whether the file is a part, by its name. */
+export function isPartUri(uri: string): boolean {
+  return PART_URI.test(uri)
 }
 
 /**

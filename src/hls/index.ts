@@ -28,9 +28,8 @@ export type {
   PlaylistPosition,
 } from './store/delivery-directives.ts'
 export { FileStore, type FileStoreOptions } from './store/file-store.ts'
-export type { SegmentOwner, ShortageCounters } from './store/holding.ts'
+export type { SegmentOwner, ShortageCounters } from './store/cache-account.ts'
 export type { WindowSize } from './store/memory-share.ts'
 export { SegmentCache, type SegmentCacheStats } from './store/segment-cache.ts'
-export type { Part } from './store/part.ts'
-export type { Segment } from './store/segment.ts'
+export type { Part, Segment } from './store/segment.ts'
 export type { BlockingLimits, StreamFile } from './store/stream-file.ts'

@@ -9,32 +9,97 @@
  *
  * @module
  */
-import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import { SlabPool } from '../mpegts/mux/slab-pool.ts'
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
 import { TICKS_PER_SEC, type Times } from '../mpegts/timestamps.ts'
 import type { Program, Track } from '../mpegts/track.ts'
-import type { Boundary, CutDecision } from './cut/cut-decision.ts'
+import type {
+  Boundary,
+  CutDecision,
+  CutPlannerOptions,
+  CutPlannerStats,
+} from './cut/cut-decision.ts'
 import { CutPlanner } from './cut/cut-planner.ts'
-import type { SegmentPlan } from './cut/segment-plan.ts'
-import { isAudioRendition, isCmafRendition, type RenditionName } from './file-names.ts'
-import type { PackagerOptions, PackagerOutput, PackagerStats } from './packager-output.ts'
+import { listedProperties, type SegmentPlan } from './cut/segment-plan.ts'
+import type { SegmentStart } from './store/segment.ts'
+import {
+  isAudioRendition,
+  isCmafRendition,
+  segmentUri,
+  type RenditionName,
+  type Format,
+} from './file-names.ts'
 import {
   isSameSelection,
   leadTrack,
   listTracks,
   type CarriedTracks,
-} from './rendition/carried-tracks.ts'
-import { chooseRenditions, listRenditions, type RenditionPolicy } from './rendition/renditions.ts'
-import { RenditionWriter } from './rendition/rendition-writer.ts'
-import type { RenditionWriterOptions } from './rendition/writer-output.ts'
-import { Rows } from './rendition/rows.ts'
-import { describeStart } from './rendition/segment-start.ts'
+  chooseRenditions,
+  listRenditions,
+  type RenditionPolicy,
+  type TrackPolicy,
+} from './rendition/rendition-tracks.ts'
+import {
+  RenditionWriter,
+  type RenditionWriterOptions,
+  type WriterOutput,
+} from './rendition/rendition-writer.ts'
+import { RenditionBarrier } from './rendition/rendition-barrier.ts'
 import { TrackSelection } from './rendition/track-selection.ts'
 import type { SourceFact } from './source-fact.ts'
+import type { DateRange } from './date-range.ts'
+import type { TargetDurations } from './target-durations.ts'
 
-export type { PackagerOptions, PackagerOutput, PackagerStats }
+export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
+  /** Identifies what this process serves of the stream: part of each segment URI, never reused. */
+  readonly epoch: string
+  /** Formats of the segments, in order; default: transport stream alone. Only CMAF has parts. */
+  readonly formats?: readonly Format[] | undefined
+  /** Tracks to carry; default `compatible`. */
+  readonly tracks?: TrackPolicy
+  /** Maximum size of a segment; default 64 MiB. */
+  readonly maxSegmentBytes?: number
+  /** Pool of memory for segments; default: a private pool without reuse, so that no segment needs to be released. */
+  readonly slabs?: SlabPool
+  /** Renditions of the media in `earlier`: gaps while the program lacks their tracks. */
+  readonly renditions?: readonly RenditionName[]
+}
+
+/**
+ * - `start`: precedes all parts of the segment. It does not name renditions that join the segment later.
+ * - `segment`: for each media sequence number, the segment of the first rendition comes first.
+ * - `part`: precedes its segment. Parts with the same serial are output together.
+ * - `renditions`: all renditions of the presentation from now on: the main one first or, without transport stream, the
+ *   first of CMAF. Precedes the first segment of a new rendition. A removed rendition still has segments; they are gaps
+ *   if the program lacks its track.
+ * - `target`: EXT-X-TARGETDURATION and PART-TARGET, fixed from now on. Output once, after the third segment of the first
+ *   rendition, with low latency the second (a later one if disconnects cut all of them short), or with `settle` or `end`.
+ * - `date-range`: output at its start time, before the segment that is open at that time; again with each change.
+ * - `fact`: output each time it is observed.
+ */
+export type PackagerOutput =
+  | WriterOutput
+  | { readonly type: 'start'; readonly start: SegmentStart }
+  | { readonly type: 'renditions'; readonly renditions: readonly RenditionName[] }
+  | ({ readonly type: 'target' } & TargetDurations)
+  | { readonly type: 'date-range'; readonly dateRange: DateRange }
+  | { readonly type: 'fact'; readonly fact: SourceFact }
+
+/** Counters since the packager was created. */
+export interface PackagerStats extends CutPlannerStats {
+  /** Damaged PES packets of the main rendition, dropped: key frames, audio and metadata. */
+  readonly damagedPackets: number
+  /** Audio PES packets of the main rendition that are in no segment, mostly for lack of video at their time. */
+  readonly droppedAudioPackets: number
+  /** Metadata PES packets of the main rendition that are in no segment. */
+  readonly droppedDataPackets: number
+  /** PES packets of the main rendition dropped because a segment would have exceeded its maximum size. */
+  readonly oversizePackets: number
+  /** PES packets of the other renditions that are in no segment. */
+  readonly otherDroppedPackets: number
+}
 
 const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 
@@ -47,13 +112,13 @@ const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
  * again with the first part of each reload, so that video is dropped up to the next key frame, until one reload brings
  * two parts.
  */
-const HELD_ROWS = 2
+const HELD_BOUNDARIES = 2
 const MAX_HELD_MS = 3000
 
 /**
  * Whether a segment is listed as complete with the first part of the next one: a segment of audio in parts, unless its
  * timeline ends. hls.js 1.7 takes a complete segment with at most 0.2 s to load for one that it has, and stands still for 5 s,
- * should it read of the end while it loads the part before the last one. Video keeps to its own row: Shaka 5.2 would
+ * should it read of the end while it loads the part before the last one. Video keeps to its own boundary: Shaka 5.2 would
  * append the part that is hinted meanwhile twice.
  */
 function isBehindPart(output: PackagerOutput): boolean {
@@ -81,12 +146,12 @@ export class Packager {
   readonly #planner: CutPlanner
   /** Writers of all renditions so far; those of transport stream first. */
   readonly #writers = new Map<RenditionName, RenditionWriter>()
-  readonly #stats = { damagedUnits: 0, oversizeUnits: 0, strayUnits: 0 }
+  readonly #stats = { damagedPackets: 0, oversizePackets: 0, otherDroppedPackets: 0 }
   /** Tracks of the main rendition. */
   #carried: CarriedTracks | undefined
   #renditions: readonly RenditionName[] = []
   #program: Program | undefined
-  readonly #outputs: Rows<RenditionWriter, PackagerOutput>
+  readonly #outputs: RenditionBarrier<RenditionWriter, PackagerOutput>
 
   constructor(options: PackagerOptions) {
     const { epoch, tracks = 'compatible', maxSegmentBytes = DEFAULT_MAX_SEGMENT_BYTES } = options
@@ -97,7 +162,7 @@ export class Packager {
     this.#writerOptions = { epoch, maxSegmentBytes, slabs }
     this.#selection = new TrackSelection(this.#policy)
     this.#planner = new CutPlanner({ ...options, partSec, maxSegmentBytes })
-    this.#outputs = new Rows({
+    this.#outputs = new RenditionBarrier({
       sizeOf: (output) => (output.type === 'segment' ? output.segment.sizeBytes : 0),
       isLate: isBehindPart,
     })
@@ -105,24 +170,35 @@ export class Packager {
   }
 
   get stats(): PackagerStats {
-    let { strayUnits, oversizeUnits } = this.#stats
+    let { otherDroppedPackets, oversizePackets } = this.#stats
     const main = { video: 0, audio: 0, data: 0 }
     for (const writer of this.#writers.values()) {
-      const { video, audio, data } = writer.droppedUnits
+      const { video, audio, data } = writer.droppedPackets
       if (this.#isMain(writer)) {
-        oversizeUnits += writer.oversizeUnits
+        oversizePackets += writer.oversizePackets
         main.audio += audio
         main.data += data
-      } else if (this.#isCounted(writer)) strayUnits += video + audio + data + writer.oversizeUnits
+      } else if (this.#isCounted(writer))
+        otherDroppedPackets += video + audio + data + writer.oversizePackets
     }
     return {
       ...this.#planner.stats,
-      damagedUnits: this.#stats.damagedUnits,
-      oversizeUnits,
-      strayAudioUnits: main.audio,
-      strayDataUnits: main.data,
-      strayUnits,
+      damagedPackets: this.#stats.damagedPackets,
+      oversizePackets,
+      droppedAudioPackets: main.audio,
+      droppedDataPackets: main.data,
+      otherDroppedPackets,
     }
+  }
+
+  /** See `CutPlanner.gopSec`. */
+  get gopSec(): number | undefined {
+    return this.#planner.gopSec
+  }
+
+  /** See `CutPlanner.dateMs`. */
+  get dateMs(): number {
+    return this.#planner.dateMs
   }
 
   /** Total size of the waiting PES packets, the open segments and the segments that wait for other renditions. */
@@ -165,7 +241,7 @@ export class Packager {
     for (const writer of this.#writers.values()) writer.clear()
     this.#selection.reset()
     if (replacedMs !== undefined && this.#lowLatency)
-      this.#outputs.hold(HELD_ROWS, replacedMs, MAX_HELD_MS)
+      this.#outputs.hold(HELD_BOUNDARIES, replacedMs, MAX_HELD_MS)
     return this.#outputs.take(replacedMs)
   }
 
@@ -279,8 +355,8 @@ export class Packager {
       (writer) => writer.carries(unit.track.pid) && this.#isCounted(writer),
     )
     const isMain = takers.some((writer) => this.#isMain(writer))
-    if (takers.length > (isMain ? 1 : 0)) this.#stats.strayUnits++
-    if (isMain) this.#stats[isDamaged ? 'damagedUnits' : 'oversizeUnits']++
+    if (takers.length > (isMain ? 1 : 0)) this.#stats.otherDroppedPackets++
+    if (isMain) this.#stats[isDamaged ? 'damagedPackets' : 'oversizePackets']++
     return false
   }
 
@@ -349,8 +425,12 @@ export class Packager {
   #start(plan: SegmentPlan): void {
     for (const writer of this.#writers.values()) writer.start(plan)
     const names = [...this.#writers.keys()]
-    const start = describeStart(plan, this.#writerOptions.epoch, names)
-    this.#outputs.push({ type: 'start', start })
+    const { epoch } = this.#writerOptions
+    const uris = names.map((name) => [name, segmentUri(epoch, name, plan.mediaSequence)] as const)
+    this.#outputs.push({
+      type: 'start',
+      start: { ...listedProperties(plan), uris: new Map(uris) },
+    })
   }
 
   #end(boundary: Boundary): void {

@@ -3,11 +3,18 @@
  *
  * @module
  */
-import type { Http2SecureServer } from 'node:http2'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import type { BlockList } from 'node:net'
-import Fastify, { type FastifyHttpOptions, type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from '../logger.ts'
-import { isTrusted } from './access.ts'
+import { trustOf } from './access.ts'
 import { createClientErrorHandler, createErrorHandler, notFoundHandler } from './error-handler.ts'
 import { REQUEST_TIMEOUT_MS } from './guard/guarded-session.ts'
 import type { HttpGuard } from './guard/http-guard.ts'
@@ -16,6 +23,8 @@ import type { CertificateSource } from './tls/certificate-source.ts'
 
 export interface ApplicationOptions {
   readonly guard: HttpGuard
+  /** Gets each request before the router; returns whether it responds. Default: the router gets all. */
+  readonly before?: (request: IncomingMessage, response: ServerResponse) => boolean
   /** Proxies whose `X-Forwarded-For` is believed; default: none. */
   readonly trustProxy?: BlockList | undefined
   /** Whether every peer is a proxy that is believed, as on a private Unix socket; default: false. */
@@ -26,10 +35,10 @@ export interface ApplicationOptions {
   readonly logger: Logger
 }
 
-/** Time for which a connection stays open after a reply, without another request. */
-export const KEEP_ALIVE_TIMEOUT_MS = 60_000
+/** Time for which a connection stays open after a response, without another request. */
+const KEEP_ALIVE_TIMEOUT_MS = 60_000
 
-/** Time limit of replies in progress when the server closes. */
+/** Time limit of responses in progress when the server closes. */
 const CLOSE_TIMEOUT_MS = 1000
 
 /** Timeouts of HTTP/1.1. */
@@ -51,25 +60,26 @@ export function createApp(options: ApplicationOptions): FastifyInstance {
   const errorHandler = createErrorHandler(logger)
   // No `logger` option: Fastify would create a child logger for each request.
   const app = Fastify({
-    ...serverOptions(guard, certificates),
-    ...((trustPeers || trustProxy) && {
-      trustProxy: (address: string | undefined, hop: number) =>
-        (trustPeers && hop === 0) || (trustProxy !== undefined && isTrusted(trustProxy, address)),
-    }),
+    serverFactory: (router) => {
+      const listener: RequestListener = (request, response) => {
+        if (options.before?.(request, response) !== true) router(request, response)
+      }
+      return certificates === undefined
+        ? createServer({ ...TIMEOUTS, ServerResponse: guard.ServerResponse }, listener)
+        : createTlsServer(options, certificates, listener)
+    },
+    // For the URL that `listen` returns.
+    ...(certificates && { https: {} as never }),
+    ...((trustPeers || trustProxy) && { trustProxy: trustOf(trustProxy, trustPeers) }),
     // Lets players fetch the ENDLIST while the server closes.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: errorHandler,
     clientErrorHandler: createClientErrorHandler(),
   })
-  if (certificates !== undefined) {
-    // Fastify and `http2.createSecureServer` do not pass them on.
-    Object.assign(app.server, TIMEOUTS)
-    followCertificates(certificates, app.server as unknown as Http2SecureServer, logger)
-  }
   guard.protect(app.server)
   app.addHook('preClose', async () => guard.endWithin(app.server, CLOSE_TIMEOUT_MS))
-  // API requests have a body even with GET; signature-hook.ts reads it. Other routes read none.
+  // API requests have a body even with GET; body-reader.ts reads it. Other routes read none.
   app.addHttpMethod('GET', { hasBody: true, overrideExisting: true })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, _payload, done) => done(null, request.body))
@@ -79,40 +89,44 @@ export function createApp(options: ApplicationOptions): FastifyInstance {
 }
 
 /**
- * Lets replies leave before `app` closes: Node destroys a connection whose reply has ended, although it may wait in the
+ * Lets responses leave before `app` closes: Node destroys a connection whose response has ended, although it may wait in the
  * socket. Call it after all other plugins are registered.
  */
-export function closeAfterReplies(app: FastifyInstance, guard: HttpGuard): void {
+export function closeAfterResponses(app: FastifyInstance, guard: HttpGuard): void {
   // Hooks run in the order of plugins: the others end what waits.
-  void app.register(async (last) => last.addHook('preClose', () => guard.allReplied()))
+  void app.register(async (last) => last.addHook('preClose', () => guard.allSent()))
 }
 
-/** Options for the server that Fastify creates; its types allow for one protocol, the routes use what both share. */
-function serverOptions(
-  guard: HttpGuard,
-  certificates: CertificateSource | undefined,
-): FastifyHttpOptions<FastifyInstance['server']> {
-  const { ServerResponse, Http2ServerResponse } = guard
-  if (certificates === undefined) return { ...TIMEOUTS, http: { ...TIMEOUTS, ServerResponse } }
-  const https = {
-    ...HTTP2_OPTIONS,
-    ...certificates.read().options,
-    allowHTTP1: true,
-    handshakeTimeout: REQUEST_TIMEOUT_MS,
-    Http1ServerResponse: ServerResponse,
-    Http2ServerResponse,
-  }
-  return { http2: true, https, http2SessionTimeout: KEEP_ALIVE_TIMEOUT_MS } as object
-}
-
-function followCertificates(
+/** HTTP/2 and HTTP/1.1 over TLS; Fastify's types allow for one protocol, its routes use what both share. */
+function createTlsServer(
+  { guard, logger }: ApplicationOptions,
   certificates: CertificateSource,
-  server: Http2SecureServer,
-  logger: Logger,
-): void {
+  listener: RequestListener,
+): Server {
+  const server = createSecureServer(
+    {
+      ...HTTP2_OPTIONS,
+      ...certificates.read().options,
+      allowHTTP1: true,
+      // Default of `node:https`, not of HTTP/2: each piece of a body would wait for the delayed acknowledgement of the client.
+      noDelay: true,
+      handshakeTimeout: REQUEST_TIMEOUT_MS,
+      Http1ServerResponse: guard.ServerResponse,
+      Http2ServerResponse: guard.Http2ServerResponse,
+    },
+    listener as unknown as Http2Listener,
+  )
+  // It takes no such options.
+  Object.assign(server, TIMEOUTS)
+  server.on('session', (session) => {
+    session.setTimeout(KEEP_ALIVE_TIMEOUT_MS, () => session.close())
+  })
   const stop = certificates.follow({
     onChange: ({ options }) => server.setSecureContext(options),
     logger,
   })
   server.once('close', stop)
+  return server as unknown as Server
 }
+
+type Http2Listener = (request: Http2ServerRequest, response: Http2ServerResponse) => void

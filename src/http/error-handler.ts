@@ -4,14 +4,14 @@
  *
  * @module
  */
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { MAX_REQUESTS_PER_TURN, TurnQueue } from './guard/turn-queue.ts'
-import { writeReply, type Headers } from './raw-reply.ts'
+import { MAX_REQUESTS_PER_TURN, TurnQueue } from './turn-queue.ts'
+import { writeResponse, type Headers } from './response.ts'
 
 const ENVELOPE_TYPE = 'application/json; charset=utf-8'
 
@@ -20,10 +20,8 @@ export function createErrorHandler(logger: Logger) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const refusal = asRefusal(error)
     if (refusal.code === 'INTERNAL') {
-      logger.error(
-        { err: error, method: request.method, route: request.routeOptions.url },
-        'An HTTP request failed in the service. Its client got 500. Report this line.',
-      )
+      const { method, routeOptions } = request
+      logFailure(logger, { err: error, method, route: routeOptions.url })
     }
     sendRefusal(reply, refusal)
   }
@@ -32,34 +30,33 @@ export function createErrorHandler(logger: Logger) {
 const ROUTE_NOT_FOUND = new MillraceError('ROUTE_NOT_FOUND')
 
 export function notFoundHandler(_request: FastifyRequest, reply: FastifyReply): void {
-  writeRefusal(reply, ROUTE_NOT_FOUND)
+  writeRefusal(reply.hijack().raw, ROUTE_NOT_FOUND)
 }
 
 /**
  * Sends the envelope of a failure and keeps headers already set on `reply`. Reads and discards the rest of the request
  * body, so that it takes no memory and the client stays connected to read the reply.
  */
-export function sendRefusal(reply: FastifyReply, refusal: MillraceError): void {
+function sendRefusal(reply: FastifyReply, refusal: MillraceError): void {
   reply.request.raw.resume()
   if (refusal.retryAfterSec !== undefined) reply.header('retry-after', refusal.retryAfterSec)
   reply.code(refusal.httpStatus).type(ENVELOPE_TYPE).send(envelope(refusal))
 }
 
 /**
- * Like `sendRefusal`, with these headers only, past Fastify's machinery: a request for an unknown file takes half the CPU.
- * The envelope is prepared once for each `refusal`, so frequent ones are constants.
+ * Writes the envelope of a failure with these headers, past Fastify's machinery. It is prepared once for each `refusal`,
+ * so frequent ones are constants.
  */
 export function writeRefusal(
-  reply: FastifyReply,
+  response: ServerResponse,
   refusal: MillraceError,
   headers: Headers = [],
 ): void {
   const { text, headers: own } = envelopeOf(refusal)
-  writeReply(reply, refusal.httpStatus, [...headers, ...own], text)
+  writeResponse(response, refusal.httpStatus, [...headers, ...own], text)
 }
 
-/** Envelope of a refusal as it is sent. */
-export interface PreparedEnvelope {
+interface PreparedEnvelope {
   /** One character for each byte (`latin1`). */
   readonly text: string
   readonly headers: Headers
@@ -67,8 +64,7 @@ export interface PreparedEnvelope {
 
 const prepared = new WeakMap<MillraceError, PreparedEnvelope>()
 
-/** @param refusal  key of what is prepared */
-export function envelopeOf(refusal: MillraceError): PreparedEnvelope {
+function envelopeOf(refusal: MillraceError): PreparedEnvelope {
   const known = prepared.get(refusal)
   if (known !== undefined) return known
   const bytes = Buffer.from(envelope(refusal))
@@ -76,6 +72,17 @@ export function envelopeOf(refusal: MillraceError): PreparedEnvelope {
   const made = { text: bytes.toString('latin1'), headers }
   prepared.set(refusal, made)
   return made
+}
+
+/** Logs an internal failure, for its operator. */
+export function logFailure(
+  logger: Logger,
+  failure: { err: unknown; method: string | undefined; route: string | undefined },
+): void {
+  logger.error(
+    failure,
+    'An HTTP request failed in the service. Its client got 500. Report this line.',
+  )
 }
 
 type ClientErrorHandler = (error: NodeJS.ErrnoException, socket: Socket | TLSSocket) => void

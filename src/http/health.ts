@@ -6,7 +6,7 @@
  */
 import type { FastifyPluginAsync } from 'fastify'
 
-export interface HealthOptions {
+interface HealthOptions {
   /** @returns why no new streams are to be sent here, as words with hyphens; empty when ready */
   readonly listUnreadyReasons: () => readonly string[]
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { FastifyPluginAsync } from 'fastify'
-import { hasBearer } from '../auth/bearer.ts'
+import { hasBearer } from '../auth/same-secret.ts'
 import { MillraceError } from '../errors.ts'
 
 export interface MetricsOptions {

@@ -1,59 +1,77 @@
 /**
- * Admission of encoders: decides whether a caller may publish, and connects its payloads to a stream.
+ * Admission of publishers: decides whether an encoder may publish, and connects it to its stream.
  *
  * @module
  */
 import type { BlockList } from 'node:net'
 import { parseStreamKey, type StreamKeyClaims } from '../auth/stream-key.ts'
 import { VerifiedKeys } from '../auth/verified-keys.ts'
-import { listContains } from '../binary/address-list.ts'
-import type { Clock } from '../clock.ts'
+import { addressList, listContains } from '../binary/ip-address.ts'
+import type { Clock } from '../timing/clock.ts'
 import { MillraceError } from '../errors.ts'
 import {
   parseProgramChoice,
   PROGRAM_CHOICES,
   type ProgramChoice,
 } from '../mpegts/program-choice.ts'
+import type { EncoderSource } from '../api/records.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { Encoder, Publication } from '../stream/publication.ts'
-import { BurstQueue, type MediaSink } from './burst-queue.ts'
 import { PublisherLimits } from './publisher-limits.ts'
+import { isFed, waitForSilence } from './silence.ts'
 
-/** Time without a packet after which another encoder with a valid key replaces the current one. */
-const TAKEOVER_AFTER_US = 1_000_000
-
-/** Interval at which a waiting caller checks whether the current encoder still sends. */
-const TAKEOVER_POLL_MS = 50
-
-/** A packet that arrives within this time after a call may have been in flight when the current encoder died. */
-const IN_FLIGHT_US = 200_000
-
-/** An encoder that asks to publish. */
-export interface Caller {
+/** Request of an encoder to publish. */
+interface PublishRequest {
   /** As sent: untrusted, and a credential that is never logged. */
   readonly streamKey: string
+  /** Port that the encoder has called. */
+  readonly port: number
   readonly address: string
   /** `address:port` */
   readonly remote: string
 }
 
-/** Decides on a caller; rejects with a `MillraceError` that was reported to `onRejected`. */
-export type Admit = (caller: Caller, signal: AbortSignal) => Promise<AdmittedCaller>
+export interface Admission {
+  /** Decides on a request; rejects with a `MillraceError` that was reported to `onRejected`. */
+  admit(request: PublishRequest, signal: AbortSignal): Promise<AcceptedPublisher>
+  /** Decides whether a stream may call its source, which becomes its main encoder; rejects with a `MillraceError`. */
+  admitPulled(stream: LiveStream, signal: AbortSignal): Promise<AcceptedPublisher>
+}
 
-/** Sink of an admitted caller: `open` once, then its payloads, then `end`; or `refuse`. */
-export interface AdmittedCaller extends MediaSink {
-  /** Program selected in the stream key. */
+/** What the stream key of a publisher says. */
+export interface PublisherKey {
+  /** Which encoder of the stream it is for. */
+  readonly source: EncoderSource
   readonly program?: ProgramChoice
-  /** Passphrase of the stream, which the caller has to use. */
+  /** Expiry, in milliseconds since 1970; undefined without a key. */
+  readonly keyExpiresAtMs?: number
+}
+
+/** Publisher whose request is accepted: `connect` once, then `disconnected`; or `refuse`. */
+export interface AcceptedPublisher extends PublisherKey {
+  /** Passphrase of the stream, which the encoder has to use. */
   readonly passphrase?: string
   /** Min receive latency of the stream. */
   readonly latencyMs?: number
-  /** Size of the payloads that wait for a later turn of the event loop. */
-  readonly queuedBytes: number
-  /** Connects the encoder to the stream. Reports a refusal and closes the encoder if it can no longer be admitted. */
-  open(encoder: Encoder): void
-  /** Reports that the caller does not connect after all. */
+  /**
+   * Connects the encoder to the stream.
+   *
+   * @returns receiver of the encoder's payloads; undefined if the encoder can no longer be admitted: it is closed, and the
+   *   refusal reported
+   */
+  connect(encoder: Encoder): Publication | undefined
+  /** The encoder has disconnected; none of its payloads follows. */
+  disconnected(): void
+  /** Reports that the encoder does not connect after all. */
   refuse(error: MillraceError): void
+}
+
+/** What differs between encoders that call and sources that are called. */
+interface Rules {
+  /** @throws {MillraceError} `ADDRESS_FORBIDDEN` */
+  readonly checkAddress: () => void
+  /** Reports a refusal. */
+  readonly refuse: (error: MillraceError) => void
 }
 
 /** Streams as admission sees them. */
@@ -70,6 +88,8 @@ export interface AdmissionStreams {
 
 export interface AdmissionOptions {
   readonly streams: AdmissionStreams
+  /** Stream that has a port to itself, where its encoder needs no stream key; undefined: all streams share it. */
+  readonly streamOfPort: (port: number) => string | undefined
   /** Reads the values of `JWT_SECRET`: the same array until they are replaced. */
   readonly readJwtSecrets: () => readonly string[]
   readonly maxPublishers: number
@@ -80,8 +100,6 @@ export interface AdmissionOptions {
   readonly clock: Clock
   /** Waits; rejects when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
-  /** Calls a function in a later turn of the event loop. */
-  readonly defer: (act: () => void) => void
   /** Called for each refusal; `stream` is the one named in the stream key, undefined if it does not exist. */
   readonly onRejected: (
     remote: string,
@@ -90,35 +108,64 @@ export interface AdmissionOptions {
   ) => void
 }
 
-export function createAdmission(options: AdmissionOptions): Admit {
+export function createAdmission(options: AdmissionOptions): Admission {
   const { streams, clock } = options
   let secrets = options.readJwtSecrets()
   let keys = new VerifiedKeys(secrets)
   const limits = new PublisherLimits(options.maxPublishers, options.isOverloaded)
 
-  return async ({ streamKey, address, remote }, signal) => {
-    let stream: LiveStream | undefined
+  return { admit, admitPulled }
+
+  async function admit(
+    { streamKey, port, address, remote }: PublishRequest,
+    signal: AbortSignal,
+  ): Promise<AcceptedPublisher> {
+    const rulesFor = (found: LiveStream): Rules => ({
+      checkAddress: () => checkAddress(found, address),
+      refuse: (error) => options.onRejected(remote, error, found),
+    })
+    const owner = options.streamOfPort(port)
+    let stream = owner === undefined ? undefined : streams.find(owner)
     try {
       if (!isAllowed(options.allowFrom, address)) {
         const message =
           'the address of the encoder is not allowed: add its CIDR block to PUBLISH_FROM'
         throw new MillraceError('ADDRESS_FORBIDDEN', { message })
       }
+      if (stream !== undefined && streamKey === '') {
+        checkAddress(stream, address)
+        await waitForTurn(stream, 'main', signal)
+        return accepted(stream, { source: 'main' }, rulesFor(stream))
+      }
       // The stream is looked up before the key is verified, so that a refusal of the key is reported to the stream.
       const { rid, program } = parseStreamKey(streamKey)
+      if (owner !== undefined && rid !== owner) throw new MillraceError('STREAM_KEY_MISMATCH')
       stream = streams.find(rid)
       const claims = await verifiedKeys().verify(streamKey, new Date(clock.wallMs()))
       const choice = program === undefined ? undefined : chooseProgram(program)
       stream = await streams.admit(claims)
       checkAddress(stream, address)
+      const keyExpiresAtMs = claims.expiresAtSec * 1000
       // The reconnect grace begins again, so that overload ends no stream whose encoder keeps calling.
-      if (options.isOverloaded()) stream.renewKey(claims.expiresAtSec * 1000)
-      await waitForTurn(stream, signal)
-      return admitted(stream, { address, remote }, choice)
+      if (options.isOverloaded()) stream.renewKey(keyExpiresAtMs)
+      const source: EncoderSource = claims.source ?? 'main'
+      await waitForTurn(stream, source, signal)
+      const key = { source, ...(choice !== undefined && { program: choice }), keyExpiresAtMs }
+      return accepted(stream, key, rulesFor(stream))
     } catch (error) {
       if (error instanceof MillraceError) options.onRejected(remote, error, stream)
       throw error
     }
+  }
+
+  async function admitPulled(stream: LiveStream, signal: AbortSignal): Promise<AcceptedPublisher> {
+    await waitForTurn(stream, 'main', signal)
+    // Where it may be is up to PULL_ALLOW, and its report says that it was refused.
+    return accepted(
+      stream,
+      { source: 'main' },
+      { checkAddress: () => undefined, refuse: () => undefined },
+    )
   }
 
   /** Forgets verified keys when the secrets are replaced. */
@@ -130,85 +177,65 @@ export function createAdmission(options: AdmissionOptions): Admit {
   }
 
   /**
-   * Waits until no encoder feeds the stream.
+   * Waits until no encoder of this kind feeds the stream.
    *
    * @throws {MillraceError} `STREAM_BANNED`, `OVERLOADED`, `TOO_MANY_PUBLISHERS`, `STREAM_BUSY` or `TOO_MANY_CONNECTIONS`
    */
-  async function waitForTurn(stream: LiveStream, signal: AbortSignal): Promise<void> {
+  async function waitForTurn(
+    stream: LiveStream,
+    source: EncoderSource,
+    signal: AbortSignal,
+  ): Promise<void> {
     const arrivedUs = clock.nowUs()
-    limits.checkRoom(stream, arrivedUs)
-    await limits.wait(stream, arrivedUs, async () => {
-      while (isBusy(stream)) {
-        const packetUs = stream.encoder!.lastPacketUs
-        if (packetUs - arrivedUs > IN_FLIGHT_US || signal.aborted)
-          throw new MillraceError('STREAM_BUSY')
-        await options.sleep(TAKEOVER_POLL_MS, signal).catch(() => undefined)
-      }
+    limits.checkRoom(stream, source, arrivedUs)
+    await limits.wait(stream, source, arrivedUs, async () => {
+      const sleep = (ms: number) => options.sleep(ms, signal)
+      const isSilent = await waitForSilence(stream, { sources: [source], clock, sleep, signal })
+      if (!isSilent) throw new MillraceError('STREAM_BUSY')
     })
-    limits.checkConnections(stream, clock.nowUs())
+    limits.checkConnections(stream, source, clock.nowUs())
   }
 
-  function admitted(
-    stream: LiveStream,
-    { address, remote }: Pick<Caller, 'address' | 'remote'>,
-    program: ProgramChoice | undefined,
-  ): AdmittedCaller {
-    let publication: Publication | undefined
+  function accepted(stream: LiveStream, key: PublisherKey, rules: Rules): AcceptedPublisher {
+    const { source } = key
     let isCounted = false
-    const queue = new BurstQueue(
-      {
-        push: (payload) => publication?.push(payload),
-        gap: (lostPackets) => publication?.gap(lostPackets),
-        end: (reason) => {
-          if (isCounted) limits.removePublisher()
-          publication?.end(reason)
-        },
-      },
-      options.defer,
-    )
     const passphrase = stream.encryption?.passphrase
-    const { latencyMs } = stream.terms
-    const refuse = (error: MillraceError) => options.onRejected(remote, error, stream)
+    const { latencyMs } = stream.policy
     return {
-      ...(program !== undefined && { program }),
+      ...key,
       ...(passphrase !== undefined && { passphrase }),
       ...(latencyMs !== undefined && { latencyMs }),
-      open: (encoder) => {
+      connect: (encoder) => {
         try {
           // Since the decision another encoder may have connected, and `allow_from` may have changed.
-          checkAddress(stream, address)
-          if (stream.status === 'STOPPED' || isBusy(stream)) throw new MillraceError('STREAM_BUSY')
-          limits.checkRoom(stream, clock.nowUs())
-          limits.countConnection(stream, clock.nowUs())
+          rules.checkAddress()
+          if (stream.status === 'STOPPED' || isFed(stream, [source], clock.nowUs()))
+            throw new MillraceError('STREAM_BUSY')
+          limits.checkRoom(stream, source, clock.nowUs())
+          limits.countConnection(stream, source, clock.nowUs())
           limits.addPublisher()
           isCounted = true
-          publication = stream.publish(encoder)
+          return stream.publish(encoder)
         } catch (error) {
           if (!(error instanceof MillraceError)) throw error
-          refuse(error)
+          rules.refuse(error)
           encoder.close()
+          return undefined
         }
       },
-      get queuedBytes() {
-        return queue.sizeBytes
+      disconnected: () => {
+        if (isCounted) limits.removePublisher()
       },
-      push: (payload) => queue.push(payload),
-      gap: (lostPackets) => queue.gap(lostPackets),
-      end: (reason) => queue.end(reason),
-      refuse,
+      refuse: rules.refuse,
     }
-  }
-
-  /** Whether an encoder feeds the stream: it sent a packet in the last second, and the stream is not INTERRUPTED. */
-  function isBusy({ status, encoder }: LiveStream): boolean {
-    if (status !== 'STREAMING' || encoder === undefined) return false
-    return clock.nowUs() - encoder.lastPacketUs < TAKEOVER_AFTER_US
   }
 }
 
 /** @throws {MillraceError} `ADDRESS_FORBIDDEN` for an encoder that the stream does not allow */
-function checkAddress({ terms }: LiveStream, address: string): void {
-  if (!isAllowed(terms.allowFrom, address)) throw new MillraceError('ADDRESS_FORBIDDEN')
+function checkAddress({ policy }: LiveStream, address: string): void {
+  const { allowFrom } = policy
+  if (!isAllowed(allowFrom && addressList(allowFrom), address))
+    throw new MillraceError('ADDRESS_FORBIDDEN')
 }
 
 function isAllowed(list: BlockList | undefined, address: string): boolean {

@@ -1,21 +1,22 @@
 /**
- * Limits on publishers: their total, and the callers and connections of one stream, so that the holders of one key
- * cannot affect other streams.
+ * Limits on publishers: their total, and the waiting publishers and the connections of each encoder of a stream, so that the
+ * holders of one key affect neither other streams nor the other encoder.
  *
  * @module
  */
+import type { EncoderSource } from '../api/records.ts'
 import { MillraceError } from '../errors.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
-import { TokenBucket } from '../token-bucket.ts'
+import { TokenBucket } from '../timing/token-bucket.ts'
 
-/** Maximum number of callers that wait to replace the encoder of a stream. */
-const MAX_WAITING_PER_STREAM = 2
+/** Maximum number of publishers that wait to replace an encoder. */
+const MAX_WAITING = 2
 
-/** Rate and burst of new connections to a stream: enough for an encoder on a line that fails every two seconds. */
+/** Rate and burst of new connections of an encoder: enough for an encoder on a line that fails every two seconds. */
 const CONNECTIONS_PER_SEC = 0.5
 const CONNECTIONS_AT_ONCE = 30
 
-interface StreamShare {
+interface Share {
   waiting: number
   readonly connections: TokenBucket
 }
@@ -23,7 +24,7 @@ interface StreamShare {
 export class PublisherLimits {
   readonly #maxPublishers: number
   readonly #isOverloaded: () => boolean
-  readonly #shares = new WeakMap<LiveStream, StreamShare>()
+  readonly #shares = new WeakMap<LiveStream, Map<EncoderSource, Share>>()
   #publishers = 0
 
   /**
@@ -36,45 +37,50 @@ export class PublisherLimits {
   }
 
   /**
-   * Occupies a waiting place of the stream during `work`.
+   * Occupies a waiting place for an encoder during `work`.
    *
    * @throws {MillraceError} `STREAM_BUSY` if all places are taken
    */
-  async wait(stream: LiveStream, nowUs: number, work: () => Promise<void>): Promise<void> {
-    const share = this.#shareOf(stream, nowUs)
-    if (share.waiting >= MAX_WAITING_PER_STREAM) throw new MillraceError('STREAM_BUSY')
+  async wait(
+    stream: LiveStream,
+    source: EncoderSource,
+    nowUs: number,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const share = this.#shareOf(stream, source, nowUs)
+    if (share.waiting >= MAX_WAITING) throw new MillraceError('STREAM_BUSY')
     share.waiting++
     await work().finally(() => share.waiting--)
   }
 
   /** Checks the rate without counting a connection. @throws {MillraceError} `TOO_MANY_CONNECTIONS` */
-  checkConnections(stream: LiveStream, nowUs: number): void {
-    if (!this.#shareOf(stream, nowUs).connections.has(nowUs)) {
+  checkConnections(stream: LiveStream, source: EncoderSource, nowUs: number): void {
+    if (!this.#shareOf(stream, source, nowUs).connections.has(nowUs)) {
       throw new MillraceError('TOO_MANY_CONNECTIONS')
     }
   }
 
   /**
-   * Counts an established connection. A caller without the passphrase never connects, so it does not use up the rate,
+   * Counts an established connection. An encoder without the passphrase never connects, so it does not use up the rate,
    * even with a valid stream key.
    *
    * @throws {MillraceError} `TOO_MANY_CONNECTIONS`
    */
-  countConnection(stream: LiveStream, nowUs: number): void {
-    if (!this.#shareOf(stream, nowUs).connections.take(nowUs)) {
+  countConnection(stream: LiveStream, source: EncoderSource, nowUs: number): void {
+    if (!this.#shareOf(stream, source, nowUs).connections.take(nowUs)) {
       throw new MillraceError('TOO_MANY_CONNECTIONS')
     }
   }
 
   /**
-   * Checks whether one more encoder may connect. A caller that replaces an encoder of the stream adds no load and is
+   * Checks whether one more encoder may connect. One that replaces an encoder of its kind adds no load and is
    * admitted unless the stream is banned.
    *
    * @throws {MillraceError} `STREAM_BANNED`, `OVERLOADED`, or `TOO_MANY_PUBLISHERS` at the limit
    */
-  checkRoom({ encoder, terms }: LiveStream, nowUs: number): void {
-    if (nowUs < (terms.bannedUntilUs ?? -Infinity)) throw new MillraceError('STREAM_BANNED')
-    if (encoder !== undefined) return
+  checkRoom(stream: LiveStream, source: EncoderSource, nowUs: number): void {
+    if (nowUs < (stream.policy.bannedUntilUs ?? -Infinity)) throw new MillraceError('STREAM_BANNED')
+    if (stream.encoderOf(source) !== undefined) return
     if (this.#isOverloaded()) throw new MillraceError('OVERLOADED')
     if (this.#publishers >= this.#maxPublishers) throw new MillraceError('TOO_MANY_PUBLISHERS')
   }
@@ -87,12 +93,14 @@ export class PublisherLimits {
     this.#publishers--
   }
 
-  #shareOf(stream: LiveStream, nowUs: number): StreamShare {
-    let share = this.#shares.get(stream)
+  #shareOf(stream: LiveStream, source: EncoderSource, nowUs: number): Share {
+    const shares = this.#shares.get(stream) ?? new Map<EncoderSource, Share>()
+    this.#shares.set(stream, shares)
+    let share = shares.get(source)
     if (share === undefined) {
       const connections = new TokenBucket(CONNECTIONS_PER_SEC, nowUs, CONNECTIONS_AT_ONCE)
       share = { waiting: 0, connections }
-      this.#shares.set(stream, share)
+      shares.set(source, share)
     }
     return share
   }

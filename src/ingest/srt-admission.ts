@@ -1,29 +1,27 @@
 /**
- * Accept hook of the SRT listener: admission by stream key, and the connection as the encoder of a stream.
+ * Accept hook of the SRT listener: admission by stream key, and the way of the payloads to the stream.
  *
  * @module
  */
 import { MillraceError } from '../errors.ts'
 import type { AcceptDecision, ConnectionRequest } from '../srt/types.ts'
-import type { Admit } from './admission.ts'
-import { asEncoder } from './srt-encoder.ts'
+import type { Admission } from './admission.ts'
+import { BurstQueue } from './burst-queue.ts'
 
-/** @returns an accept hook that turns every refusal into a reject code and throws only programmer errors */
-export function createSrtAdmission(admit: Admit) {
+/**
+ * @param defer  calls a function in a later turn of the event loop
+ * @returns an accept hook that turns every refusal into a reject code and throws only programmer errors
+ */
+export function createSrtAdmission(admit: Admission['admit'], defer: (act: () => void) => void) {
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
-    const { streamId: streamKey, remoteAddress, remotePort } = request
+    const { streamId: streamKey, remoteAddress: address, remotePort, localPort: port } = request
     try {
-      const remote = `${remoteAddress}:${remotePort}`
-      const admitted = await admit({ streamKey, address: remoteAddress, remote }, signal)
-      const { passphrase, latencyMs } = admitted
+      const remote = `${address}:${remotePort}`
+      const publisher = await admit({ streamKey, port, address, remote }, signal)
+      const { passphrase, latencyMs } = publisher
       return {
-        sink: {
-          open: (connection) => admitted.open(asEncoder(connection, admitted)),
-          push: (payload) => admitted.push(payload),
-          gap: (lostPackets) => admitted.gap(lostPackets),
-          end: (reason) => admitted.end(reason === 'closed' ? 'stopped' : reason),
-        },
-        onRefused: (error) => admitted.refuse(error),
+        sink: new BurstQueue(publisher, defer),
+        onRefused: ({ code }) => publisher.refuse(new MillraceError(code)),
         ...(passphrase !== undefined && { passphrase }),
         ...(latencyMs !== undefined && { latencyMs }),
       }

@@ -5,25 +5,35 @@
  */
 import type { SrtConnection } from '../srt/types.ts'
 import type { Encoder } from '../stream/publication.ts'
-import type { PublisherReport } from '../contract/report.ts'
-import type { AdmittedCaller } from './admission.ts'
+import type { PublisherKey } from './admission.ts'
+import type { LineReport, PublisherReport } from '../api/records.ts'
+import type { LineStats } from '../srt/stats.ts'
 
 /** Maximum payload of an SRT packet (draft-sharabayko-srt 3): 1500 bytes less the headers of IPv4, UDP and SRT. */
 const MAX_PAYLOAD_BYTES = 1456
 
-/** @param caller  the admitted caller, whose queue counts toward the queue of the encoder */
+/**
+ * @param queue  payloads that the connection has delivered, and that wait
+ * @param key  what its stream key says
+ */
 export function asEncoder(
   connection: SrtConnection,
-  caller: Pick<AdmittedCaller, 'program' | 'queuedBytes'>,
+  queue: { readonly sizeBytes: number },
+  key: PublisherKey,
 ): Encoder {
-  const { program } = caller
+  const { source, program, keyExpiresAtMs } = key
   return {
+    source,
     ...(program !== undefined && { program }),
+    ...(keyExpiresAtMs !== undefined && { keyExpiresAtMs }),
     get lastPacketUs() {
       return connection.lastReceivedUs
     },
+    get lastDataUs() {
+      return connection.lastDataUs
+    },
     get queuedBytes() {
-      return connection.stats().pktRcvBuf * MAX_PAYLOAD_BYTES + caller.queuedBytes
+      return connection.stats().pktRcvBuf * MAX_PAYLOAD_BYTES + queue.sizeBytes
     },
     report: () => reportConnection(connection),
     close: () => connection.close(),
@@ -57,6 +67,20 @@ function reportConnection(connection: SrtConnection): PublisherReport {
     acksSent: stats.pktSentACKTotal,
     naksSent: stats.pktSentNAKTotal,
     naksWithheld: stats.pktNAKWithheldTotal,
+    ...(stats.lines && { lines: stats.lines.map(reportLine) }),
+  }
+}
+
+function reportLine(stats: LineStats): LineReport {
+  return {
+    line: stats.line,
+    remote: `${stats.remoteAddress}:${stats.remotePort}`,
+    bitrateBps: Math.round(stats.mbpsRecvRate * 1e6),
+    bytesReceived: stats.byteRecvTotal,
+    packetsReceived: stats.pktRecvTotal,
+    packetsRetransmitted: stats.pktRcvRetransTotal,
+    ...(stats.msRtt !== undefined && { rttMs: stats.msRtt }),
+    ...(stats.pktSndLossTotal !== undefined && { packetsLost: stats.pktSndLossTotal }),
   }
 }
 

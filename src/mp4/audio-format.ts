@@ -54,7 +54,7 @@ export interface OpusFormat extends BaseFormat {
   readonly mapping?: OpusMapping
 }
 
-export interface OpusMapping {
+interface OpusMapping {
   /** Channel mapping family. */
   readonly family: number
   readonly streams: number

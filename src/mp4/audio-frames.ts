@@ -12,7 +12,7 @@ import {
   readEac3ChannelMap,
   type Ac3Syncframe,
 } from '../codec/ac3.ts'
-import { decodeAdtsHeader, describeAdtsPayload } from '../codec/adts.ts'
+import { AAC_FRAME_SAMPLES, decodeAdtsHeader, describeAdtsPayload } from '../codec/adts.ts'
 import type {
   AudioFrameHeader,
   AudioParameters,
@@ -50,7 +50,7 @@ export interface AudioFrameReader {
 }
 
 /** Bytes that every header decoder needs. */
-export const HEADER_BYTES = 8
+export const FRAME_HEADER_BYTES = 8
 
 /** Maximum number of syncframes in a sample of E-AC-3: six with one block, each with seven more substreams. */
 const MAX_SYNCFRAMES = 48
@@ -72,7 +72,7 @@ export function aacReader(signaled?: AudioParameters): AudioFrameReader {
         const timescale = parameters.sampleRate
         const content: AudioContent = {
           payload: bytes.subarray(at + headerBytes, at + sizeBytes),
-          samples: 1024,
+          samples: AAC_FRAME_SAMPLES,
           formatKey: `aac ${encodeAudioSpecificConfig(config).toString('hex')}`,
           createFormat: () => ({ codec: 'aac', parameters: config.parameters, timescale, config }),
         }
@@ -133,13 +133,13 @@ function readEac3(bytes: Buffer, begin: number): AudioFrame | 'incomplete' | und
   let blocks = 0
   let at = begin
   for (let count = 0; at < bytes.length && count < MAX_SYNCFRAMES; count++) {
-    if (at + HEADER_BYTES > bytes.length) return 'incomplete'
+    if (at + FRAME_HEADER_BYTES > bytes.length) return 'incomplete'
     const syncframe = decodeAc3Syncframe(bytes, at)
     if (syncframe?.codec !== 'eac3' || syncframe.sampleRate !== first.sampleRate) break
     const isFirst = !syncframe.dependent && syncframe.substreamId === 0
     if (isFirst && blocks >= 6) break
     const end = at + syncframe.words * 2
-    if (end > bytes.length || end < at + HEADER_BYTES)
+    if (end > bytes.length || end < at + FRAME_HEADER_BYTES)
       return end > bytes.length ? 'incomplete' : undefined
     if (isFirst) blocks += syncframe.blocks
     describeSubstream(substreams, syncframe, readEac3ChannelMap(bytes.subarray(0, end), at))
@@ -214,8 +214,8 @@ function readFramed(
   decode: DecodeAudioFrameHeader,
   create: (header: AudioFrameHeader) => AudioFrame | 'incomplete' | undefined,
 ): AudioFrame | 'incomplete' | undefined {
-  if (at + HEADER_BYTES > bytes.length) return 'incomplete'
+  if (at + FRAME_HEADER_BYTES > bytes.length) return 'incomplete'
   const header = decode(bytes, at)
-  if (header === undefined || header.sizeBytes < HEADER_BYTES) return undefined
+  if (header === undefined || header.sizeBytes < FRAME_HEADER_BYTES) return undefined
   return at + header.sizeBytes > bytes.length ? 'incomplete' : create(header)
 }

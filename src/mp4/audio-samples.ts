@@ -9,7 +9,7 @@ import type { AudioFormat, OpusFormat } from './audio-format.ts'
 import {
   AC3_READER,
   aacReader,
-  HEADER_BYTES,
+  FRAME_HEADER_BYTES,
   MPEG_AUDIO_READER,
   opusReader,
   type AudioContent,
@@ -19,7 +19,7 @@ import {
 import { noSampleStats, type Sample } from './sample.ts'
 import { AudioClock, VIDEO_TIMESCALE } from './track-clock.ts'
 
-export type AudioSample = Sample<AudioFormat>
+type AudioSample = Sample<AudioFormat>
 
 /** Codec of the elementary stream, with what only its signaling tells. */
 export type AudioSource =
@@ -32,7 +32,7 @@ export type AudioSource =
   | { readonly codec: 'opus'; readonly format: OpusFormat }
 
 /** PES packet of audio. */
-export interface AudioPayload {
+interface AudioPayload {
   /** Elementary stream bytes; samples are views into them. */
   readonly bytes: Buffer
   /** Time of the first frame that begins in the bytes, unwrapped, 90 kHz (ISO/IEC 13818-1 2.4.3.7). */
@@ -123,7 +123,7 @@ export class AudioSamples {
     const decode = this.#reader.decodeHeader
     const next = at + frame.sizeBytes
     if (decode === undefined || next === bytes.length) return frame
-    if (next + HEADER_BYTES > bytes.length) return 'incomplete'
+    if (next + FRAME_HEADER_BYTES > bytes.length) return 'incomplete'
     const [own, following] = [decode(bytes, at), decode(bytes, next)]
     const isConfirmed =
       own?.parameters.codecString === following?.parameters.codecString &&

@@ -8,12 +8,13 @@
  *
  * @module
  */
+import { totalBytes } from '../binary/total-bytes.ts'
 
 export const BOX_HEADER_BYTES = 8
 
 /** @param type  four characters */
 export function box(type: string, ...payload: readonly Uint8Array[]): Buffer {
-  const sizeBytes = payload.reduce((sum, { length }) => sum + length, BOX_HEADER_BYTES)
+  const sizeBytes = BOX_HEADER_BYTES + totalBytes(payload)
   return Buffer.concat([boxHeader(type, sizeBytes), ...payload], sizeBytes)
 }
 

@@ -17,17 +17,16 @@
 import { ascii, box, BOX_HEADER_BYTES, boxHeader, fullBox, u32, u32Table, u64 } from './box.ts'
 import { encodeId3Event, type Id3Event } from './event-message.ts'
 import { ChunkMemory, type MediaMemory } from './media-memory.ts'
-import { encodeProducerTime } from './producer-time.ts'
 import { LENGTH_BYTES, NON_SYNC_SAMPLE_FLAGS, SYNC_SAMPLE_FLAGS, type Sample } from './sample.ts'
 
-export interface FragmentWriterOptions {
+interface FragmentWriterOptions {
   readonly trackId: number
   readonly memory?: MediaMemory
   /** Maximum size of the samples of a fragment. */
   readonly maxBytes?: number
 }
 
-export interface FragmentEnd {
+interface FragmentEnd {
   /** Decode time of the next sample, which ends the last one. */
   readonly untilTicks: number
   /** Whether the fragment is the first of a segment. */
@@ -66,6 +65,12 @@ const DATA_OFFSET_AT = 16
 const MAX_FRAGMENT_BYTES = 2 ** 28
 
 const MAX_DURATION = 0xffff_ffff
+
+/** Seconds from the epoch of NTP, 1900, to that of Unix. */
+const NTP_OFFSET_SEC = 2_208_988_800
+
+/** `flags` of `prft`: the time at which the media was captured. */
+const CAPTURE_TIME = 24
 
 interface WrittenSample {
   readonly decodeTicks: number
@@ -149,7 +154,7 @@ export class FragmentWriter {
       ...(startsSegment ? [encodeSegmentType()] : []),
       ...(captureUnixMs === undefined
         ? []
-        : [encodeProducerTime({ trackId: this.#trackId, unixMs: captureUnixMs, decodeTicks })]),
+        : [encodeProducerTime(this.#trackId, captureUnixMs, decodeTicks)]),
       ...events.map(encodeId3Event),
       this.#encodeMovieFragment(decodeTicks, samples, durations),
       boxHeader('mdat', BOX_HEADER_BYTES + this.#mediaBytes),
@@ -258,4 +263,18 @@ function sampleFlags({ sync }: Pick<WrittenSample, 'sync'>): number {
 /** Brands of a segment (23000-19 7.3.3.1): it begins with a CMAF fragment. */
 function encodeSegmentType(): Buffer {
   return box('styp', ascii('cmfs'), u32(0), ascii('iso6'), ascii('cmfs'), ascii('msdh'))
+}
+
+/**
+ * Producer reference time (8.16.5): the wall clock at a decode time.
+ *
+ *   prft version 1: | track ID 32 | NTP timestamp 64 | media time 64 |
+ *
+ * @param decodeTicks  in ticks of the track's timescale
+ */
+function encodeProducerTime(trackId: number, unixMs: number, decodeTicks: number): Buffer {
+  const seconds = Math.floor(unixMs / 1000)
+  const fraction = Math.floor(((unixMs - seconds * 1000) / 1000) * 2 ** 32)
+  const ntp = u32(seconds + NTP_OFFSET_SEC, fraction)
+  return fullBox('prft', 1, CAPTURE_TIME, u32(trackId), ntp, u64(decodeTicks))
 }

@@ -31,7 +31,7 @@ import { encodeVideoSampleEntry } from './video-sample-entry.ts'
 export type MediaFormat = VideoFormat | AudioFormat
 
 /** The only track of a file. */
-export interface Track {
+interface Track {
   /** `track_ID`, from 1. */
   readonly id: number
   readonly format: MediaFormat
@@ -56,11 +56,6 @@ const FULL_VOLUME = 0x0100
 /** @returns ticks per second of the track's times */
 export function timescaleOf(format: MediaFormat): number {
   return isVideo(format) ? VIDEO_TIMESCALE : format.timescale
-}
-
-/** @returns CODECS value of the track's sample entry (RFC 6381) */
-export function codecStringOf(format: MediaFormat): string {
-  return isVideo(format) ? format.sequence.video.codecString : format.parameters.codecString
 }
 
 export function encodeInitSegment(track: Track): Buffer {

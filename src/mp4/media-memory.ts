@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { totalBytes } from '../binary/total-bytes.ts'
 
 /** Where a `FragmentWriter` puts the bytes of its samples. */
 export interface MediaMemory {
@@ -23,7 +24,7 @@ export function overwriteViews(
   fromEnd: number,
   bytes: Uint8Array,
 ): void {
-  let at = views.reduce((sum, { length }) => sum + length, -fromEnd)
+  let at = totalBytes(views) - fromEnd
   for (const view of views) {
     const skipped = Math.max(0, -at)
     if (at < view.length && skipped < bytes.length)

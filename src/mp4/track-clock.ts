@@ -12,7 +12,7 @@ export const VIDEO_TIMESCALE = 90_000
 /** Maximum step between decode times, and composition offset: both are stored in 32 bits. */
 const MAX_STEP = 2 ** 31 - 1
 
-export interface SampleTimes {
+interface SampleTimes {
   readonly decodeTicks: number
   readonly compositionOffset: number
 }

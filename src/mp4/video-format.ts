@@ -4,11 +4,14 @@
  * @module
  */
 import { decodeH264Sequence } from '../codec/h264-sps.ts'
-import { decodeH265Sequence } from '../codec/h265-sps.ts'
-import { ParameterSets, type ParameterSet, type ParameterSetKind } from '../codec/parameter-sets.ts'
+import { decodeH265Sequence } from '../codec/h265-parameter-sets.ts'
+import {
+  PARAMETER_SET_KINDS,
+  ParameterSets,
+  type ParameterSet,
+  type VideoCodec,
+} from '../codec/parameter-sets.ts'
 import type { SequenceParameters } from '../codec/video-parameters.ts'
-
-export type VideoCodec = 'h264' | 'h265'
 
 export interface VideoFormat {
   readonly codec: VideoCodec
@@ -16,12 +19,6 @@ export interface VideoFormat {
   readonly parameterSets: readonly ParameterSet[]
   /** Parameters of the first sequence parameter set. */
   readonly sequence: SequenceParameters
-}
-
-/** Kinds of parameter sets that a decoder needs. */
-const KINDS: Readonly<Record<VideoCodec, readonly ParameterSetKind[]>> = {
-  h264: ['sps', 'pps'],
-  h265: ['vps', 'sps', 'pps'],
 }
 
 /**
@@ -35,7 +32,7 @@ export class VideoFormatCollector {
 
   constructor(codec: VideoCodec) {
     this.#codec = codec
-    this.#sets = new ParameterSets(KINDS[codec])
+    this.#sets = new ParameterSets(codec)
   }
 
   /** Format of the samples since the latest `apply`; undefined while a set is missing or does not parse. */
@@ -49,7 +46,7 @@ export class VideoFormatCollector {
     const known = this.#sets.missingFrom([])
     const isNew = (set: ParameterSet) => known?.every(({ nal }) => !nal.equals(set.nal)) === true
     if (sets.some((set) => set.kind === 'sps' && isNew(set))) {
-      this.#sets = new ParameterSets(KINDS[this.#codec])
+      this.#sets = new ParameterSets(this.#codec)
       this.#sets.push(known?.filter(({ kind }) => kind === 'vps') ?? [])
     }
     this.#sets.push(sets)
@@ -57,7 +54,7 @@ export class VideoFormatCollector {
 
   /** Makes the collected sets the format of the next samples. */
   apply(): void {
-    const kinds = KINDS[this.#codec]
+    const kinds = PARAMETER_SET_KINDS[this.#codec]
     const sets = this.#sets
       .missingFrom([])
       ?.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind) || a.id - b.id)

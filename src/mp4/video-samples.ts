@@ -7,19 +7,20 @@
  *
  * @module
  */
+import { totalBytes } from '../binary/total-bytes.ts'
 import { MAX_HEAD_BYTES, nalUnits, START_CODE } from '../codec/annex-b.ts'
 import { readH264ParameterSet } from '../codec/h264.ts'
 import { readH265ParameterSet } from '../codec/h265.ts'
-import type { ParameterSet, ParameterSetKind } from '../codec/parameter-sets.ts'
+import type { ParameterSet, ParameterSetKind, VideoCodec } from '../codec/parameter-sets.ts'
 import { u32 } from './box.ts'
 import { LENGTH_BYTES, noSampleStats, type GrownNal, type Sample } from './sample.ts'
 import { VideoClock } from './track-clock.ts'
-import { VideoFormatCollector, type VideoCodec, type VideoFormat } from './video-format.ts'
+import { VideoFormatCollector, type VideoFormat } from './video-format.ts'
 
-export type VideoSample = Sample<VideoFormat>
+type VideoSample = Sample<VideoFormat>
 
 /** Access unit in a byte stream (Annex B). */
-export interface AccessUnit {
+interface AccessUnit {
   /** Elementary stream bytes in any pieces. */
   readonly chunks: Iterable<Uint8Array>
   /** Unwrapped, 90 kHz. */
@@ -127,7 +128,7 @@ export class VideoSamples {
     let next = nals.next()
     for (; next.done !== true; next = nals.next()) {
       const nal = next.value
-      const nalBytes = nal.reduce((sum, { length }) => sum + length, 0)
+      const nalBytes = totalBytes(nal)
       const role = this.#roleOf(nal)
       lastNal = nal
       lastBytes = nalBytes

@@ -3,8 +3,7 @@
  *
  * @module
  */
-export { Demuxer } from './demux/demuxer.ts'
-export type { DemuxerOutput } from './demux/demuxer-output.ts'
+export { Demuxer, type DemuxerOutput } from './demux/demuxer.ts'
 export type { PesUnit } from './pes-unit.ts'
 export type { DemuxerStats } from './demux/demuxer-stats.ts'
 export type { Segmentation } from './psi/segmentation-descriptor.ts'

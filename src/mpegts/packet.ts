@@ -5,9 +5,10 @@
  *   | sync byte 47 8 | transport error 1 | payload unit start 1 | priority 1 | PID 13 |
  *   | scrambling 2 | adaptation field control 2 | continuity counter 4 | adaptation field, payload … |
  *
- * Start of an adaptation field (2.4.3.4):
+ * Adaptation field (2.4.3.4):
  *
- *   | length 8 | discontinuity 1 | random access 1 | ES priority 1 | PCR 1 | OPCR 1 | splice 1 | private 1 | ext 1 | …
+ *   | length 8 | discontinuity 1 | random access 1 | ES priority 1 | PCR 1 | OPCR 1 | splice 1 | private 1 | ext 1 |
+ *   | PCR 48 | OPCR 48 | splice countdown 8 | private length 8, data … | extension length 8, … | FF … |
  *
  * @module
  */
@@ -31,8 +32,19 @@ export const UNIT_START = 0x40
 export const HAS_PAYLOAD = 0x10
 export const HAS_ADAPTATION_FIELD = 0x20
 
-/** `discontinuity_indicator`, in the flags of the adaptation field. */
+/** `discontinuity_indicator` and `PCR_flag`, in the flags of the adaptation field. */
 const DISCONTINUITY = 0x80
+const PCR = 0x10
+
+/** Flag and size of PCR, OPCR and splice_countdown, in the order sent. */
+const FIXED_FIELDS = [
+  [PCR, 6],
+  [0x08, 6],
+  [0x04, 1],
+] as const
+
+/** Flags of the fields that start with their length: private data, extension. */
+const COUNTED_FIELDS = [0x02, 0x01] as const
 
 export function readPid(bytes: Buffer, at: number): number {
   return ((bytes[at + 1]! << 8) | bytes[at + 2]!) & PID_MASK
@@ -69,10 +81,41 @@ export function payloadOffset(bytes: Buffer, at: number): number | undefined {
   return offset < at + PACKET_BYTES ? offset : undefined
 }
 
+/** Whether the adaptation field has a PCR: after its length, 1 byte of flags and 6 bytes of PCR. */
+export function hasPcr(bytes: Buffer, at: number): boolean {
+  const hasField = (bytes[at + 3]! & HAS_ADAPTATION_FIELD) !== 0 && bytes[at + 4]! >= 7
+  return hasField && (bytes[at + 5]! & PCR) !== 0
+}
+
 /** Whether the continuity counter may jump at this packet (2.4.3.5). */
 export function announcesDiscontinuity(bytes: Buffer, at: number): boolean {
   const hasFlags = (bytes[at + 3]! & HAS_ADAPTATION_FIELD) !== 0 && bytes[at + 4]! > 0
   return hasFlags && (bytes[at + 5]! & DISCONTINUITY) !== 0
+}
+
+/**
+ * Content of an adaptation field, to be copied into a new packet.
+ *
+ * @param packet  one transport packet
+ * @returns flags and fields without length and stuffing: a view, empty when no flag is set
+ */
+export function adaptationFields(packet: Buffer): Buffer {
+  const hasField = (packet[3]! & HAS_ADAPTATION_FIELD) !== 0
+  const field = packet.subarray(5, hasField ? Math.min(5 + packet[4]!, PACKET_BYTES) : 5)
+  const flags = field[0] ?? 0
+  if (flags === 0) return field.subarray(0, 0)
+  let end = 1
+  for (const [flag, sizeBytes] of FIXED_FIELDS) if ((flags & flag) !== 0) end += sizeBytes
+  for (const flag of COUNTED_FIELDS) if ((flags & flag) !== 0) end += 1 + (field[end] ?? 0)
+  return field.subarray(0, end)
+}
+
+/** Whether the packet is filled up with stuffing, as the last one of a PES packet is (2.4.3.5), unless that fits by chance. */
+export function hasStuffing(bytes: Buffer, at: number): boolean {
+  if ((bytes[at + 3]! & HAS_ADAPTATION_FIELD) === 0) return false
+  const fieldBytes = bytes[at + 4]!
+  // The length alone is a byte of stuffing.
+  return fieldBytes === 0 || adaptationFields(bytes.subarray(at)).length < fieldBytes
 }
 
 /** @returns the lowest PID from `wanted` up that is not in `taken` */

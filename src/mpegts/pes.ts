@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { TIME_MODULUS } from '../binary/timestamp-33.ts'
+import { TIME_MODULUS } from './timestamps.ts'
 import { PACKET_BYTES, payloadOffset } from './packet.ts'
 
 /** Size of start code, stream_id and PES_packet_length. */
@@ -64,6 +64,24 @@ export function decodePesHeader(bytes: Buffer): PesHeader | undefined {
     ...(hasPts ? { ptsTicks: readTimestamp(bytes, FIXED_HEADER_BYTES) } : {}),
     ...(hasDts ? { dtsTicks: readTimestamp(bytes, FIXED_HEADER_BYTES + 5) } : {}),
   }
+}
+
+/**
+ * Encodes the header of a PES packet without a DTS:
+ *
+ *   | 000001 24 | stream id 8 | length 16 |
+ *   | 10 2 | 0 3 | data alignment 1 | 0 2 | PTS only 10 2 | 0 6 | header data length 5 8 | PTS 40 |
+ */
+export function encodePesHeader(streamId: number, ptsTicks: number, payloadBytes: number): Buffer {
+  const header = Buffer.alloc(PES_PREFIX_BYTES + 8)
+  header.writeUInt32BE(0x100 | streamId, 0)
+  header.writeUInt16BE(header.length - PES_PREFIX_BYTES + payloadBytes, 4)
+  header.writeUInt8(0x84, 6)
+  header.writeUInt8(0x80, 7)
+  header.writeUInt8(5, 8)
+  header.writeUInt8(0x20, 9)
+  writeTimestamp(header, 9, ptsTicks)
+  return header
 }
 
 function readTimestamp(bytes: Buffer, at: number): number {

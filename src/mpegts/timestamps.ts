@@ -1,17 +1,32 @@
 /**
- * Timestamps of a program, unwrapped past 33 bits (ISO/IEC 13818-1 2.4.3.7).
+ * PTS and DTS (ISO/IEC 13818-1 2.4.3.7): ticks of 90 kHz in 33 bits, which wrap every 26.5 hours, and are unwrapped here.
  *
  * @module
  */
-import { unwrapTimestamp33 } from '../binary/timestamp-33.ts'
 
 /** Frequency of PTS and DTS, in hertz. */
 export const TICKS_PER_SEC = 90_000
+
+/** Period after which a 33-bit timestamp wraps to 0, in ticks of 90 kHz. */
+export const TIME_MODULUS = 2 ** 33
 
 /** Unwrapped times, 90 kHz. */
 export interface Times {
   readonly ptsTicks: number
   readonly dtsTicks: number
+}
+
+/**
+ * Unwraps a timestamp.
+ *
+ * @param ticks  timestamp as sent, in [0, 2^33)
+ * @param referenceTicks  unwrapped timestamp less than 13 hours away
+ * @returns `ticks` plus the multiple of 2^33, which may be negative, that brings it nearest to the reference
+ */
+export function unwrapTimestamp(ticks: number, referenceTicks: number): number {
+  // Bitwise operators truncate to 32 bits; `%` is exact for integers up to 2^53.
+  const ahead = (((ticks - referenceTicks) % TIME_MODULUS) + TIME_MODULUS) % TIME_MODULUS
+  return referenceTicks + (ahead < TIME_MODULUS / 2 ? ahead : ahead - TIME_MODULUS)
 }
 
 /**
@@ -28,8 +43,8 @@ export class TimestampUnwrapper {
 
   /** @returns the DTS nearest to the reference, and the PTS nearest to that DTS */
   unwrap(ptsTicks: number, dtsTicks: number): Times {
-    const dts = unwrapTimestamp33(dtsTicks, this.#latest?.dtsTicks ?? dtsTicks)
-    return { ptsTicks: unwrapTimestamp33(ptsTicks, dts), dtsTicks: dts }
+    const dts = unwrapTimestamp(dtsTicks, this.#latest?.dtsTicks ?? dtsTicks)
+    return { ptsTicks: unwrapTimestamp(ptsTicks, dts), dtsTicks: dts }
   }
 
   /** Makes these times the reference of the next `unwrap`. */

@@ -14,7 +14,7 @@ const NOT_OURS = new Set<unknown>(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL', 'E
  * @returns handler that rethrows a bind error with advice, and any other error unchanged
  */
 export function explainAddress(
-  setting: 'API' | 'HTTP' | 'METRICS' | 'SRT',
+  setting: 'API' | 'HTTP' | 'METRICS' | 'SRT' | 'SRTLA',
   host: string,
   hostSetting = `${setting}_HOST`,
 ) {

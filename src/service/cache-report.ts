@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { IntervalLimiter } from '../interval-limiter.ts'
+import { IntervalLimiter } from '../timing/interval-limiter.ts'
 import { LISTED_SHARE } from '../hls/store/memory-share.ts'
-import { NO_SHORTAGE, type ShortageCounters } from '../hls/store/holding.ts'
+import { NO_SHORTAGE, type ShortageCounters } from '../hls/store/cache-account.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
-import type { MediaSettings } from './stream-options.ts'
+import type { MediaSettings } from './stream-defaults.ts'
 
 const MIB = 1024 * 1024
 const LINE_INTERVAL_US = 60_000_000
@@ -27,7 +27,7 @@ export function describeCapacity(
   const megabits = (maxMib * MIB * 8) / 1e6 / formats.length
   const full = (megabits * LISTED_SHARE) / (playlistSegments * segmentSec)
   const shortest = megabits / (MIN_SEGMENTS * segmentSec)
-  return `cache of ${maxMib} MiB holds about ${Math.floor(full)} Mbit/s of streams with full playlists, ${Math.floor(shortest)} with the shortest`
+  return `CACHE_MAX_MIB is ${maxMib}: enough for encoders of ${Math.floor(full)} Mbit/s in all. Above that, playlists get shorter; above ${Math.floor(shortest)} Mbit/s, viewers lose segments.`
 }
 
 /** Inputs: `observe` at least once a second. */

@@ -16,7 +16,7 @@ const MAX_STACK_LENGTH = 4000
 const LINE =
   'Uncaught error, exit 1. Encoders and viewers wait for the next process. Let a supervisor start it, and report the stack.'
 
-export interface FatalErrorOptions {
+interface FatalErrorOptions {
   readonly logger: Logger
   /** Texts to remove from the log line. */
   readonly secrets: ReadonlySet<string>

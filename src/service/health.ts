@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { systemClock } from '../clock.ts'
-import type { ServiceLoad } from '../contract/service-report.ts'
+import { systemClock } from '../timing/clock.ts'
+import type { ServiceLoad } from '../api/records.ts'
 import type { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { Listener } from '../srt/index.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
@@ -18,11 +18,13 @@ const REFUSAL_US = 30_000_000
 /** Reason why no new streams are to be sent to this process. */
 export type UnreadyReason = 'starting' | 'draining' | 'overloaded' | 'loop-late' | 'memory-short'
 
-export interface HealthOptions {
+interface HealthOptions {
   readonly listener: Pick<Listener, 'kernelDrops' | 'stats'>
   readonly cache: Pick<SegmentCache, 'stats'>
   /** @returns streams with an encoder, the one that connected last at the end */
   readonly listPublished: () => readonly LiveStream[]
+  /** See `OverloadGuardOptions`. */
+  readonly closeReaders: () => number
   /** Receives warnings for the operator. */
   readonly onWarning: (message: string) => void
 }
@@ -37,7 +39,7 @@ export class Health {
   #refused: number
   #refusedAtUs = -Infinity
 
-  constructor({ listener, cache, listPublished, onWarning }: HealthOptions) {
+  constructor({ listener, cache, listPublished, closeReaders, onWarning }: HealthOptions) {
     const readKernelDrops = () => listener.kernelDrops()
     this.#cache = cache
     this.#cacheReport = new CacheReport(cache)
@@ -45,7 +47,13 @@ export class Health {
     this.#refused = cache.stats.refused
     this.#load = new LoadMonitor({ clock: systemClock, readKernelDrops, onWarning })
     const readStats = () => listener.stats()
-    this.#overload = new OverloadGuard({ readKernelDrops, readStats, listPublished, onWarning })
+    this.#overload = new OverloadGuard({
+      readKernelDrops,
+      readStats,
+      listPublished,
+      closeReaders,
+      onWarning,
+    })
   }
 
   get load(): ServiceLoad {

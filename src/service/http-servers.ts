@@ -3,45 +3,44 @@
  *
  * @module
  */
+import type { Journal } from '../admin/journal.ts'
+import { uncachedMemoryBeside } from '../playback/uncached-memory.ts'
+import { isIPv6 } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { PlaybackTokens } from '../auth/playback-token.ts'
-import { machineClock, systemClock } from '../clock.ts'
-import { parseAddressBlocks } from '../config/setting-types.ts'
-import type { EdgeReport } from '../contract/edge-report.ts'
-import type { HttpReport } from '../contract/service-report.ts'
-import type { PlaybackSource, StreamControl } from '../contract/streams.ts'
-import { hashOfViewer } from '../edge/audience.ts'
-import { OWNER_REPORT } from '../edge/owner-reports.ts'
-import { buildApp, type AppOptions } from '../http/app.ts'
+import { PlaybackTokens, signPlaybackToken } from '../auth/playback-token.ts'
+import { machineClock, systemClock } from '../timing/clock.ts'
+import { isWildcard, parseAddressBlocks } from '../config/setting-types.ts'
+import type { HttpReport } from '../http/guard/http-report.ts'
+import type { PlaybackSource } from '../playback/playback-source.ts'
+import type { StreamControl } from '../api/control.ts'
+import { buildApp, type AppOptions } from './app.ts'
 import { HttpGuard, type HttpLimits } from '../http/guard/http-guard.ts'
 import { maxOpenConnections } from '../http/guard/open-files.ts'
-import { withRemote } from '../http/remote-streams.ts'
+import { withRemote } from '../playback/remote-streams.ts'
 import { CertificateSource } from '../http/tls/certificate-source.ts'
 import type { Logger } from '../logger.ts'
-import type { LiveStream } from '../stream/live-stream.ts'
-import type { EdgeWithin } from './cluster/edge-within.ts'
-import type { ClusterMember } from './cluster/member.ts'
-import { addReports, EdgeReports } from './edge-reports.ts'
+import type { Cluster } from './cluster.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { listenAt, portOf, type HttpAddress } from './open-server.ts'
-import { nodeCallsOf, type Settings } from './settings.ts'
-import { Edges } from './viewers/edges.ts'
+import { nodeCallsOf, type Settings } from './settings-in-use.ts'
+import type { Streams } from './streams.ts'
+import { EDGE_REPORT, Edges } from './viewers/edges.ts'
+import { addReports, WorkerTotals, type WorkerReport } from './viewers/worker-reports.ts'
 
-export interface HttpServersOptions {
+interface HttpServersOptions {
   readonly settings: Settings
-  /** Receiver of API calls, and source of streams. */
+  /** Receiver of API calls, and source of streams for viewers. */
   readonly service: PlaybackSource & { readonly control: StreamControl }
+  readonly streams: Streams
   readonly metrics: Metrics
   readonly listUnreadyReasons: () => readonly string[]
-  /** Streams with an encoder. */
-  readonly listPublished: () => readonly LiveStream[]
-  /** Estimated number of viewers. */
-  readonly countViewers: (stream: LiveStream) => number
+  /** Time lines of the dashboard; undefined without one. */
+  readonly journal: Journal | undefined
   readonly logger: Logger
   /** Logger with a limit of its own: holders of `HMAC_SECRET` cause audit lines. */
   readonly auditLogger: Logger
   /** This node in its cluster; default: there is none. */
-  readonly cluster?: Pick<ClusterMember, 'fenceOf' | 'routes' | 'serveRemote'> | undefined
+  readonly cluster?: Pick<Cluster, 'fenceOf' | 'routes' | 'playback'> | undefined
   /** Unix socket for workers in place of `HTTP_HOST` and `HTTP_PORT`, which they serve; default: none. */
   readonly socketPath?: string | undefined
 }
@@ -55,8 +54,8 @@ const WORKER_LIMITS: HttpLimits = {
   maxBufferedMib: 256,
 }
 
-/** Size of the media of other nodes in memory, as a part of `CACHE_MAX_MIB` and beside it. */
-const REMOTE_SHARE = 1 / 4
+/** Lifetime of the playback token of a check. */
+const LOOPBACK_TOKEN_MS = 120_000
 
 /** A server with its port setting. */
 interface Listening {
@@ -71,16 +70,15 @@ export class HttpServers {
   /** Edges on other machines, from their reports. */
   readonly edges: Edges
   readonly #options: HttpServersOptions
-  readonly #remote: EdgeWithin | undefined
   readonly #guard: HttpGuard
   readonly #main: FastifyInstance
   readonly #servers: readonly Listening[]
   /** One for each server. */
   readonly #certificates: CertificateSource[] = []
-  readonly #workers = new EdgeReports()
+  readonly #workers = new WorkerTotals()
 
   constructor(options: HttpServersOptions) {
-    const { settings, service, metrics } = options
+    const { settings, service, streams, metrics } = options
     const { config } = settings
     const metricsParts = {
       metrics: {
@@ -88,31 +86,32 @@ export class HttpServers {
         readTokens: () => settings.secrets.metrics,
       },
     }
-    const { listPublished, countViewers, socketPath, cluster } = options
+    const { journal, socketPath, cluster } = options
     const calls = nodeCallsOf(settings)
-    const maxBytes = config.cache.maxMib * 1024 * 1024 * REMOTE_SHARE
     const readPlaybackSecrets = () => settings.secrets.playback
-    this.#remote = calls && cluster?.serveRemote({ calls, maxBytes, readPlaybackSecrets })
-    const dashboard = {
+    const dashboard = journal && {
+      journal,
+      loopbackUrl: (streamId: string) => this.#loopbackUrl(streamId),
       source: service,
       allStreams: this.#allStreams(options),
       readPassword: () => settings.secrets.admin,
+      readSentBytes: () => metrics.sent.total,
       listPublished: () =>
-        listPublished().map((stream) => ({
+        streams.published.map((stream) => ({
           id: stream.id,
           encoder: stream.encoder,
-          countViewers: () => countViewers(stream),
+          countViewers: () => streams.viewersOf(stream),
         })),
     }
     const hasMetricsPort = config.metrics.port !== 0
     const apiParts = {
       control: service.control,
-      ...(config.admin.password !== '' && { dashboard }),
+      ...(dashboard && { dashboard }),
       ...(!hasMetricsPort && config.metrics.token !== '' && metricsParts),
     }
     const hasApiPort = config.apiPort !== 0
     this.#options = options
-    this.edges = new Edges(service, systemClock)
+    this.edges = new Edges(streams, systemClock)
     const takeReport = async (body: unknown) => {
       this.edges.take(body)
       return {}
@@ -122,8 +121,8 @@ export class HttpServers {
       playbackTokens:
         config.playbackSecret === '' ? undefined : new PlaybackTokens(readPlaybackSecrets),
       ...(socketPath === undefined ? this.#viewerParts() : this.#workerParts()),
-      nodeRoutes: calls && { ...cluster?.routes, [OWNER_REPORT]: takeReport },
-      remote: this.#remote,
+      nodeRoutes: calls && { ...cluster?.routes, [EDGE_REPORT]: takeReport },
+      remote: cluster?.playback,
       ...(!hasApiPort && apiParts),
     })
     const internal = (
@@ -186,7 +185,6 @@ export class HttpServers {
 
   async close(): Promise<void> {
     await Promise.all(this.#servers.map(({ app }) => app.close()))
-    await this.#remote?.close()
   }
 
   /** Closes the ports at once, with all connections. */
@@ -199,23 +197,31 @@ export class HttpServers {
 
   /** Streams of all nodes, whether or not viewers need a token. */
   #allStreams({ settings, service, cluster }: HttpServersOptions): PlaybackSource {
-    if (this.#remote === undefined || cluster === undefined) return service
+    if (cluster === undefined) return service
     const isPublic = settings.config.playbackSecret === ''
-    const others = isPublic ? this.#remote.open : this.#remote.protected
+    const others = isPublic ? cluster.playback.open : cluster.playback.protected
     return withRemote(service, others, cluster.fenceOf)
+  }
+
+  /** URL at which this machine itself plays a stream, with a token where viewers need one. */
+  #loopbackUrl(streamId: string): string {
+    const { config, secrets } = this.#options.settings
+    const { host } = config.http
+    const address = isWildcard(host) ? (host === '::' ? '::1' : '127.0.0.1') : host
+    const [secret] = secrets.playback
+    const expiresAt = new Date(systemClock.wallMs() + LOOPBACK_TOKEN_MS)
+    const token = secret && `/t/${signPlaybackToken({ streamId, secret, expiresAt })}`
+    const scheme = config.tls.cert === '' ? 'http' : 'https'
+    const url = new URL(`${scheme}://${isIPv6(address) ? `[${address}]` : address}`)
+    url.port = String(this.port)
+    url.pathname = `${token ?? ''}/video/${streamId}/master.m3u8`
+    return url.href
   }
 
   /** Playback for viewers. */
   #viewerParts(): Partial<AppOptions> {
     const { service, metrics } = this.#options
-    const playback: PlaybackSource = {
-      findStream: (streamId) => service.findStream(streamId),
-      // As at edges, so that who reads here and there is one viewer.
-      countViewer: (stream, viewer) => {
-        service.countViewer?.(stream, [String(hashOfViewer(viewer))])
-      },
-    }
-    return { playback, onSent: (...sent) => metrics.sent.add(...sent) }
+    return { playback: service, onSent: (...sent) => metrics.sent.add(...sent) }
   }
 
   /** Playback for workers, which count their viewers themselves. */
@@ -223,31 +229,31 @@ export class HttpServers {
     const { service } = this.#options
     return {
       playback: { findStream: (streamId) => service.findStream(streamId) },
-      onEdgeReport: (report) => this.#take(report),
+      onWorkerReport: (report) => this.#take(report),
       trustPeers: true,
     }
   }
 
-  #take(report: EdgeReport): void {
-    const { service, metrics } = this.#options
+  #take(report: WorkerReport): void {
+    const { streams, metrics, cluster } = this.#options
     this.#workers.push(report, systemClock.nowUs())
     for (const [streamId, { sentBytes, viewers }] of Object.entries(report.streams)) {
-      const stream = service.findStream(streamId)
+      const stream = streams.find(streamId)
       if (stream === undefined) {
-        this.#remote?.countViewers(streamId, viewers)
+        cluster?.playback.countViewers(streamId, viewers)
         continue
       }
       for (const [name, bytes] of Object.entries(sentBytes)) metrics.sent.add(stream, name, bytes)
-      for (const viewer of viewers) service.countViewer?.(stream, [String(viewer)])
+      for (const viewer of viewers) streams.countViewer(stream, viewer)
     }
   }
 
   #createGuard(limits: HttpLimits): HttpGuard {
-    const { service, logger } = this.#options
-    const playback: PlaybackSource = {
-      findStream: (id) => service.findStream(id) ?? this.#remote?.memory.findStream(id),
-    }
-    return new HttpGuard({ limits, playback, clock: systemClock, logger })
+    const { service, logger, cluster } = this.#options
+    const uncachedMemory = uncachedMemoryBeside(
+      (id) => service.findStream(id) ?? cluster?.playback.memory.findStream(id),
+    )
+    return new HttpGuard({ limits, uncachedMemory, clock: systemClock, logger })
   }
 
   #build(guard: HttpGuard, parts: Partial<AppOptions>): FastifyInstance {

@@ -4,16 +4,16 @@
  * @module
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { SteadyClock } from '../clock.ts'
-import type { ServiceLoad } from '../contract/service-report.ts'
-import { IntervalLimiter } from '../interval-limiter.ts'
+import type { SteadyClock } from '../timing/clock.ts'
+import type { ServiceLoad } from '../api/records.ts'
+import { IntervalLimiter } from '../timing/interval-limiter.ts'
 
 export interface LoadReading extends ServiceLoad {
   /** See `SteadyClock.jumpMs`. */
   readonly clockJumpMs: number
 }
 
-export interface LoadMonitorOptions {
+interface LoadMonitorOptions {
   readonly clock: SteadyClock
   readonly readKernelDrops: () => Promise<number | undefined>
   /** Receives warnings for the operator. */

@@ -3,30 +3,35 @@
  *
  * @module
  */
-import { checkStartRequest } from '../contract/schema.ts'
+import type { Archive } from '../archive/archive.ts'
+import type { StreamControl } from '../api/control.ts'
+import {
+  checkSource,
+  type ClipReport,
+  type EncoderSource,
+  type StartedStream,
+  type StreamPage,
+  type StreamRecord,
+} from '../api/records.ts'
 import type {
+  ClipRequest,
   KickRequest,
   ListRequest,
-  StartedStream,
   StartRequest,
   StopRequest,
-  StreamControl,
-  StreamPage,
-  StreamRecord,
-} from '../contract/streams.ts'
-import type { WebhookDispatcher } from '../webhook/dispatcher.ts'
-import { issuedKey } from './issued-key.ts'
-import type { Notifier } from './notifications.ts'
-import type { PublicUrls } from './public-urls.ts'
+} from '../api/requests.ts'
+import { makeClip } from './archiving.ts'
 import type { Records } from './records.ts'
+import { startAndAnnounce, type StartStreamOptions } from './start-stream.ts'
+import type { StreamPorts } from './stream-ports.ts'
 import type { Streams } from './streams.ts'
 
-export interface LocalControlOptions {
+interface LocalControlOptions extends Omit<StartStreamOptions, 'start'> {
   readonly streams: Streams
   readonly records: Records
-  readonly notifier: Notifier
-  readonly webhooks: WebhookDispatcher
-  readonly urls: PublicUrls
+  readonly ports: StreamPorts
+  /** Undefined without one. */
+  readonly archive: Archive | undefined
 }
 
 export class LocalControl implements StreamControl {
@@ -36,15 +41,14 @@ export class LocalControl implements StreamControl {
     this.#options = options
   }
 
-  async startStream(request: StartRequest): Promise<StartedStream> {
-    const { streams, notifier, webhooks, urls } = this.#options
-    checkStartRequest(request)
-    webhooks.check(request.webhookUrls ?? [])
-    const { stream, key } = await streams.start(request)
-    const { id: streamId, status, encryption } = stream
-    const issued = issuedKey(key, encryption?.passphrase, urls)
-    notifier.ready(stream, issued)
-    return { streamId, status, ...issued, ...urls.playback(streamId, streams.formatsOf(stream)) }
+  startStream(request: StartRequest): Promise<StartedStream> {
+    const { streams, ports, archive: _, ...options } = this.#options
+    const start = async (checked: StartRequest) => {
+      const { stream, ...keys } = await ports.open(checked, () => streams.start(checked))
+      const passphrase = stream.encryption?.passphrase
+      return { stream, ...keys, passphrase, formats: streams.formatsOf(stream) }
+    }
+    return startAndAnnounce(request, { ...options, start })
   }
 
   async stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord> {
@@ -55,6 +59,16 @@ export class LocalControl implements StreamControl {
   kick(streamId: string, request?: KickRequest): StreamRecord {
     const { streams, records } = this.#options
     return records.of(streams.kick(streamId, request))
+  }
+
+  switchSource(streamId: string, source: EncoderSource): StreamRecord {
+    const { streams, records } = this.#options
+    checkSource(this.status(streamId), source)
+    return records.of(streams.switchSource(streamId, source))
+  }
+
+  clip(streamId: string, request: ClipRequest): Promise<ClipReport> {
+    return makeClip(this.#options.archive, streamId, request)
   }
 
   status(streamId: string): StreamRecord {

@@ -4,12 +4,12 @@
  * @module
  */
 import type { FastifyInstance } from 'fastify'
-import type { Options } from '../config/schema.ts'
+import type { GivenSettings } from '../config/schema.ts'
 import type { Logger } from '../logger.ts'
 import { explainAddress } from './bind-error.ts'
 
-export interface ServerOptions extends Options {
-  /** Receives log lines; default: JSON on standard output, at `logLevel` and above. */
+export interface ServerOptions extends GivenSettings {
+  /** Receives log lines; default: standard output, by `logFormat` and `logLevel`. */
   readonly logger?: Logger
 }
 

@@ -1,6 +1,6 @@
 /**
  * Overload of ingest: the process reads datagrams more slowly than they arrive, and the kernel drops the rest. Every
- * stream then loses packets, so new encoders are refused. If that is not enough, encoders are disconnected: those that
+ * stream then loses packets, so readers are disconnected, and new encoders refused. If that is not enough, encoders are disconnected: those that
  * send far more than before, and if there are none, the newest.
  *
  * @module
@@ -42,7 +42,7 @@ const MIN_RELIEF = 0.05
 /** Consecutive seconds with few drops and an event loop that is not busy, after which new encoders are admitted. */
 const CALM_SEC = 5
 
-export interface SecondOfIngest {
+interface SecondOfIngest {
   /** Share of this second in which the event loop was busy, 0 to 1. */
   readonly utilization: number
   /** Datagrams that the kernel dropped in this second. */
@@ -104,12 +104,14 @@ export class OverloadJudge {
   }
 }
 
-export interface OverloadGuardOptions {
+interface OverloadGuardOptions {
   /** @returns datagrams dropped since the SRT sockets were opened; undefined if the system has no such counter */
   readonly readKernelDrops: () => Promise<number | undefined>
   readonly readStats: () => Pick<ListenerStats, 'datagrams' | 'connectionDatagrams'>
   /** @returns streams with an encoder, the one that connected last at the end */
   readonly listPublished: () => readonly LiveStream[]
+  /** Disconnects all readers over SRT. @returns their number */
+  readonly closeReaders: () => number
   /** Receives warnings for the operator. */
   readonly onWarning: (message: string) => void
 }
@@ -146,12 +148,15 @@ export class OverloadGuard {
     const isIdle = this.#options.listPublished().length === 0 && !this.overloaded
     if (isIdle || this.#measuring) return
     this.#measuring = true
-    await this.#measure()
-    this.#measuring = false
+    try {
+      await this.#measure()
+    } finally {
+      this.#measuring = false
+    }
   }
 
   async #measure(): Promise<void> {
-    const { readKernelDrops, readStats, listPublished, onWarning } = this.#options
+    const { readKernelDrops, readStats, listPublished, closeReaders, onWarning } = this.#options
     const loop = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(loop, this.#loop)
     this.#loop = loop
@@ -174,7 +179,10 @@ export class OverloadGuard {
     const wasOverloaded = this.overloaded
     const count = this.#judge.observe(second)
     if (!this.#judge.behind) this.#rates.learn(rates)
-    if (this.overloaded !== wasOverloaded) onWarning(wasOverloaded ? ADMITTING : refusing(second))
+    if (this.overloaded !== wasOverloaded) {
+      const readers = wasOverloaded ? 0 : closeReaders()
+      onWarning(wasOverloaded ? ADMITTING : refusing(second, readers))
+    }
     if (count === 0) return
     const shed = surges.slice(0, count)
     const culprits = shed.length > 0 ? shed.map(({ source }) => source) : streams.slice(-count)
@@ -187,8 +195,9 @@ export class OverloadGuard {
 
 const ADMITTING = 'The process reads all SRT packets in time again: new encoders are admitted.'
 
-function refusing({ drops }: SecondOfIngest): string {
-  return `The kernel dropped ${drops} SRT packets in 1 s, read too late: viewers see gaps. New encoders are refused (2402). Run fewer streams in this process.`
+function refusing({ drops }: SecondOfIngest, readers: number): string {
+  const closed = readers === 0 ? '' : ` ${readers} SRT readers are disconnected.`
+  return `The kernel dropped ${drops} SRT packets in 1 s, read too late: viewers see gaps.${closed} New encoders are refused (2402). Run fewer streams in this process.`
 }
 
 function disconnectedNewest(count: number, { drops, encoders }: SecondOfIngest): string {

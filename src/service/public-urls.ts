@@ -7,10 +7,11 @@ import { isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { Config } from '../config/schema.ts'
 import { isWildcard, parseAddresses } from '../config/setting-types.ts'
-import type { Format, PlaybackUrls } from '../contract/streams.ts'
+import type { Format } from '../hls/file-names.ts'
+import type { PlaybackUrls } from '../api/records.ts'
 
 /** Ports that the service listens on. */
-export interface Ports {
+interface Ports {
   readonly httpPort: number
   readonly srtPort: number
 }
@@ -50,10 +51,16 @@ export class PublicUrls {
     return { playlistUrl: formats.includes('ts') ? playlistUrl : masterUrl, masterUrl }
   }
 
-  /** @returns SRT URL for an encoder, with its credentials */
-  publish(streamKey: string, passphrase: string | undefined): string {
-    const encryption = passphrase === undefined ? '' : `&passphrase=${passphrase}&pbkeylen=32`
-    return `${this.srt}?streamid=${streamKey}${encryption}`
+  /** @returns SRT URL for an encoder or a reader, with its credentials */
+  srtWith(streamId: string, passphrase: string | undefined): string {
+    const encryption = passphrase === undefined ? '' : `&${encrypted(passphrase)}`
+    return `${this.srt}?streamid=${streamId}${encryption}`
+  }
+
+  /** @returns SRT URL of a port that the stream has to itself */
+  publishAt(port: number, passphrase: string | undefined): string {
+    const encryption = passphrase === undefined ? '' : `?${encrypted(passphrase)}`
+    return `srt://${this.#host}:${port}${encryption}`
   }
 
   get #own(): string {
@@ -67,6 +74,10 @@ export class PublicUrls {
     const host = this.#config.public.host || (isWildcard(first) ? firstAddress() : first)
     return isIPv6(host) ? `[${host}]` : host
   }
+}
+
+function encrypted(passphrase: string): string {
+  return `passphrase=${passphrase}&pbkeylen=32`
 }
 
 /** @returns first external address of this machine, preferably IPv4; 127.0.0.1 without an external address */

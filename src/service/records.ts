@@ -3,25 +3,40 @@
  *
  * @module
  */
-import { MAX_PAGE_STREAMS } from '../contract/schema.ts'
-import type { ServiceReport } from '../contract/service-report.ts'
-import type { ListRequest, PlaybackUrls, StreamPage, StreamRecord } from '../contract/streams.ts'
+import { MAX_PAGE_STREAMS, type ListRequest } from '../api/requests.ts'
+import type {
+  ArchiveReport,
+  PeerReport,
+  PushReport,
+  ServiceReport,
+  PlaybackUrls,
+  StreamPage,
+  StreamRecord,
+} from '../api/records.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
-import type { StreamFilter } from '../stream/registry.ts'
+import type { StreamFilter } from '../stream/stream-registry.ts'
 
 /** Describes who watches a stream. */
 export type AudienceOf = (stream: LiveStream) => Pick<StreamRecord, 'viewers' | 'edges'>
 
-type OwnershipOf = (streamId: string) => Pick<StreamRecord, 'node' | 'fence' | 'pendingWrites'>
+/** Describes the owner of a stream. */
+export type StreamOwner = Pick<StreamRecord, 'node' | 'fence' | 'pendingWrites'>
 
-export interface RecordsOptions {
+interface RecordsOptions {
   readonly urlsOf: (stream: LiveStream) => PlaybackUrls
   /** See `StreamsOptions`. */
   readonly hasPlaybackSecret: boolean
   readonly audienceOf: AudienceOf
-  readonly ownTermsOf: (stream: LiveStream) => Pick<StreamRecord, 'options' | 'bannedUntil'>
+  readonly ownPolicyOf: (
+    stream: LiveStream,
+  ) => Pick<StreamRecord, 'options' | 'bannedUntil' | 'publishPort'>
+  /** @returns undefined for a stream without `pull_url` */
+  readonly pullOf: (stream: LiveStream) => PeerReport | undefined
+  readonly pushesOf: (stream: LiveStream) => readonly PushReport[]
+  /** @returns undefined for a stream without an archive */
+  readonly archiveOf: (stream: LiveStream) => ArchiveReport | undefined
   /** Describes this node of the cluster as the owner of a stream; undefined without a cluster. */
-  readonly ownershipOf?: OwnershipOf | undefined
+  readonly ownershipOf?: (streamId: string) => StreamOwner | undefined
   /** @returns undefined until the service listens */
   readonly readLoad: () => ServiceReport | undefined
 }
@@ -64,13 +79,18 @@ export class Records {
   }
 
   #describe(stream: LiveStream): Omit<StreamRecord, 'service'> {
-    const { urlsOf, hasPlaybackSecret, audienceOf, ownTermsOf, ownershipOf } = this.#options
+    const { urlsOf, hasPlaybackSecret, audienceOf, ownPolicyOf, ownershipOf } = this.#options
+    const pull = this.#options.pullOf(stream)
+    const archive = this.#options.archiveOf(stream)
     return {
       ...stream.report(),
       ...audienceOf(stream),
       ...urlsOf(stream),
-      playbackToken: hasPlaybackSecret && stream.terms.playbackToken !== false,
-      ...ownTermsOf(stream),
+      playbackToken: hasPlaybackSecret && stream.policy.playbackToken !== false,
+      ...ownPolicyOf(stream),
+      ...(pull && { pull }),
+      pushes: this.#options.pushesOf(stream),
+      ...(archive && { archive }),
       ...ownershipOf?.(stream.id),
     }
   }

@@ -4,7 +4,11 @@
  *
  * @module
  */
-import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from '../auth/stream-key.ts'
+import {
+  KEY_LIFETIME_SEC,
+  STREAM_KEY_LIFETIME_SEC,
+  type StreamKeyClaims,
+} from '../auth/stream-key.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 
 /** Maximum number of ended streams to remember. When one more ends, no stream resumes any more. */
@@ -24,8 +28,8 @@ export class Resumption {
 
   /** Excludes a stream from resumption, because it ended or was stopped before it resumed. */
   end(streamId: string, wallMs: number): void {
-    // Two hours after the start, all keys issued before it have expired.
-    this.#isOver ||= wallMs >= (this.#startedSec + STREAM_KEY_LIFETIME_SEC) * 1000
+    // All keys issued before the start have expired then.
+    this.#isOver ||= wallMs >= (this.#startedSec + KEY_LIFETIME_SEC.maximum) * 1000
     this.#isOver ||= this.#ended.size >= MAX_ENDED
     if (this.#isOver) this.#ended.clear()
     else this.#ended.add(streamId)
@@ -40,7 +44,7 @@ export class Resumption {
 }
 
 /** Restores state of a resumed stream from the claims of a key. The order in which keys arrive does not matter. */
-export function adoptClaims(
+export function applyClaims(
   stream: LiveStream,
   { encryption, expiresAtSec }: StreamKeyClaims,
 ): void {
@@ -48,5 +52,5 @@ export function adoptClaims(
   if (stream.status === 'READY') stream.renewKey(expiresAtSec * 1000)
   const knownSinceSec = stream.encryption?.sinceSec ?? -Infinity
   if (encryption !== undefined && encryption.sinceSec > knownSinceSec)
-    stream.encryption = encryption
+    stream.configure({ encryption })
 }

@@ -6,26 +6,34 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Journal } from '../admin/journal.ts'
+import type { Archive } from '../archive/archive.ts'
+import { openArchive } from './archiving.ts'
+import { createReaderAdmission } from '../egress/reader-admission.ts'
 import { describeCapacity } from './cache-report.ts'
-import { systemClock } from '../clock.ts'
-import { completeOptions } from '../config/options.ts'
-import type { Config, Options } from '../config/schema.ts'
+import { systemClock } from '../timing/clock.ts'
+import { completeSettings } from '../config/complete-settings.ts'
+import type { Config, GivenSettings } from '../config/schema.ts'
 import { parseUrls } from '../config/setting-types.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
+import type { PlaybackSource, ViewerIdentity } from '../playback/playback-source.ts'
+import {
+  type ClipRequest,
+  type KickRequest,
+  type ListRequest,
+  type StartRequest,
+  type StopRequest,
+} from '../api/requests.ts'
 import type {
-  KickRequest,
-  ListRequest,
-  PlaybackSource,
+  ClipReport,
+  EncoderSource,
   StartedStream,
-  StartRequest,
-  StopRequest,
-  StreamControl,
   StreamPage,
   StreamRecord,
-  ViewerIdentity,
-} from '../contract/streams.ts'
-import { AUDIT_LIMITS, limitLines } from '../limited-logger.ts'
-import type { ClusterMember } from './cluster/member.ts'
+} from '../api/records.ts'
+import type { StreamControl } from '../api/control.ts'
+import { AUDIT_LIMITS, limitLines } from '../timing/limited-logger.ts'
+import type { Cluster, JoinCluster } from './cluster.ts'
 import { Health, type UnreadyReason } from './health.ts'
 import { HttpServers } from './http-servers.ts'
 import type { Logger } from '../logger.ts'
@@ -34,13 +42,22 @@ import { LocalControl } from './local-control.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
 import { Records } from './records.ts'
 import { PublicUrls } from './public-urls.ts'
-import { nodeCallsOf, Settings } from './settings.ts'
-import { sharedSettings, streamSettings } from './stream-options.ts'
+import { nodeCallsOf, Settings } from './settings-in-use.ts'
+import { sharedSettings, streamSettings } from './stream-defaults.ts'
+import { StreamPorts } from './stream-ports.ts'
+import { Slates } from './slates.ts'
+import { SrtCaller } from './srt-caller.ts'
 import { Streams } from './streams.ts'
-import { openListener } from './srt-listener.ts'
+import { hashOfViewer } from './viewers/viewer-count.ts'
+import { admitEncoders, openListener } from './srt-listener.ts'
+import type { Admission } from '../ingest/admission.ts'
+import { Pushes } from '../egress/pushes.ts'
+import { Pulls } from '../ingest/pulls.ts'
+import type { PeerCalls } from '../outbound/stream-peers.ts'
 import type { Listener } from '../srt/io/listener.ts'
+import { parseSrtUrl } from '../srt/io/srt-url.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
-import { parseAllowList } from '../webhook/address-rules.ts'
+import { parseAllowList } from '../outbound/address-rules.ts'
 import { createWebhookDispatcher, type WebhookDispatcher } from '../webhook/dispatcher.ts'
 
 /** Interval of the stream timer, in milliseconds. */
@@ -48,6 +65,9 @@ const TICK_MS = 250
 
 /** Time limit for the last webhooks in `close`, in milliseconds. */
 const WEBHOOK_FLUSH_MS = 1500
+
+/** Time limit for the last files of the archive, and for the last packets of readers and pushes, in `close`, in milliseconds. */
+const FLUSH_MS = 6000
 
 export interface CloseOptions {
   /**
@@ -57,9 +77,16 @@ export interface CloseOptions {
   readonly drainMs?: number
 }
 
+interface ServerParts {
+  /** Unix socket for workers in place of `HTTP_HOST` and `HTTP_PORT`, which they serve; default: none. */
+  readonly socketPath?: string | undefined
+  /** Default: there is no cluster. */
+  readonly joinCluster?: JoinCluster | undefined
+}
+
 /**
- * A running service. In a cluster `status`, `list` and `kick` are for the streams of this process. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`, `list`. Commands:
- * `startStream`, `stopStream`, `kick`, `reload`, `drain`, `close`. Event `stream`: a stream with events of its own was started or resumed.
+ * A running service. In a cluster `status`, `list`, `kick` and `switchSource` are for the streams of this process. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`, `list`. Commands:
+ * `startStream`, `stopStream`, `clip`, `kick`, `switchSource`, `reload`, `drain`, `close`. Event `stream`: a stream with events of its own was started or resumed.
  */
 export class Server
   extends EventEmitter<{ stream: [stream: LiveStream] }>
@@ -70,61 +97,145 @@ export class Server
   readonly #settings: Settings
   readonly #logger: Logger
   readonly #urls: PublicUrls
-  readonly #cluster: ClusterMember | undefined
+  readonly #cluster: Cluster | undefined
   readonly #local: LocalControl
   readonly #streams: Streams
+  readonly #ports: StreamPorts
+  readonly #admission: Admission
+  readonly #srtCaller: SrtCaller
+  readonly #pulls: Pulls
+  readonly #pushes: Pushes
   readonly #webhooks: WebhookDispatcher
   readonly #notifier: Notifier
+  readonly #archive: Archive | undefined
   readonly #metrics: Metrics
   readonly #http: HttpServers
   #listener: Listener | undefined
   #health: Health | undefined
   #ticker: NodeJS.Timeout | undefined
   #closing: Promise<void> | undefined
+  /** Warnings until `announce`: the log of a start that fails is its error alone. */
+  #earlyWarnings: string[] | undefined = []
 
-  /** Constructor for `createServer` and `createIngest` only; the latter has a Unix socket. */
-  constructor(config: Config, logger: Logger, socketPath?: string, cluster?: ClusterMember) {
+  /** Constructor for `createServer` and `createIngest` only. */
+  constructor(config: Config, logger: Logger, { socketPath, joinCluster }: ServerParts = {}) {
     super()
-    this.#cluster = cluster
     this.#settings = new Settings(config)
     this.#logger = limitLines(logger, systemClock)
     this.#urls = new PublicUrls(config, this)
+    const journal = config.admin.password === '' ? undefined : new Journal(systemClock)
     this.#webhooks = createWebhookDispatcher({
       readKeys: () => this.#settings.secrets.webhook,
       allowed: parseAllowList(config.webhook.allow),
       logger: this.#logger,
-      outbox: cluster?.outbox,
+      onAttempt: (attempt) => {
+        const { streamId } = attempt.event
+        if (streamId !== undefined) journal?.noteDelivery(streamId, attempt)
+      },
+      readOutbox: () => this.#cluster?.outbox,
     })
     const urlsOf = (stream: LiveStream) =>
       this.#urls.playback(stream.id, this.#streams.formatsOf(stream))
-    const notices = { urlsOf, announceEnd: cluster?.announceEnd }
-    this.#notifier = createNotifier(this.#logger, this.#webhooks, notices)
+    this.#notifier = createNotifier(this.#logger, this.#webhooks, {
+      urlsOf,
+      journal,
+      announceEnd: (...end) => this.#cluster?.announceEnd(...end) === true,
+    })
+    this.#archive = openArchive({
+      settings: this.#settings,
+      logger: this.#logger,
+      notifier: this.#notifier,
+    })
+    const slates = new Slates(config.slateDir, {
+      onFailed: (message) => this.#logger.warn(`${message}. Viewers wait instead.`),
+    })
     const cache = new SegmentCache({ maxBytes: config.cache.maxMib * 1024 * 1024 })
-    const shared = sharedSettings(this.#settings, systemClock)
     this.#streams = new Streams({
-      ...shared,
+      ...sharedSettings(this.#settings, systemClock),
       cache,
+      readSlate: (name) => slates.get(name),
       createEpoch: () => randomBytes(6).toString('hex'),
+      onListenerError: (err) =>
+        this.#logger.error({ err }, 'a listener of the event of a stream has thrown'),
       onStream: (stream) => {
         this.#notifier.follow(stream)
+        this.#archive?.follow(stream)
+        this.#pulls.follow(stream)
+        this.#pushes.follow(stream)
         this.emit('stream', stream)
       },
       onResumed: (stream) => this.#notifier.resumed(stream),
       createSalt: () => randomBytes(4).readInt32LE(),
       onViewers: (stream, figures) => this.#notifier.viewers(stream, figures),
     })
-    const countViewers = (stream: LiveStream) => this.#streams.viewersOf(stream)
+    this.#ports = new StreamPorts({
+      settings: this.#settings,
+      streams: this.#streams,
+      readListener: () => this.#listener,
+    })
     const audienceOf = (stream: LiveStream) => ({
-      viewers: countViewers(stream),
+      viewers: this.#streams.viewersOf(stream),
       edges: this.#http.edges.of(stream),
     })
     const records = new Records({
       urlsOf,
       hasPlaybackSecret: config.playbackSecret !== '',
       audienceOf,
-      ownTermsOf: (stream) => this.#streams.ownTermsOf(stream),
-      ownershipOf: cluster?.ownershipOf,
+      ownPolicyOf: (stream) => {
+        const publishPort = this.#ports.portOf(stream.id)
+        return { ...this.#streams.ownPolicyOf(stream), ...(publishPort && { publishPort }) }
+      },
+      pullOf: (stream) => this.#pulls.reportOf(stream),
+      pushesOf: (stream) => this.#pushes.reportOf(stream),
+      archiveOf: (stream) => this.#archive?.reportOf(stream),
+      ownershipOf: (streamId) => this.#cluster?.ownershipOf(streamId),
       readLoad: () => this.#health && { ...this.#health.load, http: this.#http.report() },
+    })
+    this.#srtCaller = new SrtCaller({
+      allowed: parseAllowList(config.pull.allow)!,
+      onWarning: this.#warn,
+    })
+    const parts = {
+      streams: this.#streams,
+      records,
+      notifier: this.#notifier,
+      webhooks: this.#webhooks,
+      urls: this.#urls,
+      slates,
+      srtCaller: this.#srtCaller,
+      archive: this.#archive,
+      readPlaybackSecrets: () => this.#settings.secrets.playback,
+    }
+    this.#local = new LocalControl({ ...parts, ports: this.#ports })
+    this.#cluster = joinCluster?.({
+      ...parts,
+      config,
+      logger: this.#logger,
+      settings: this.#settings,
+      calls: nodeCallsOf(this.#settings)!,
+    })
+    this.control = this.#cluster?.control ?? this.#local
+    this.#admission = admitEncoders({
+      settings: this.#settings,
+      streams: this.#cluster?.admission ?? this.#streams,
+      streamOfPort: (port) => this.#ports.ownerOf(port),
+      isOverloaded: () => this.#health?.overloaded === true,
+      onRejected: (remote, error, stream) => {
+        this.#metrics.countReject(error.code)
+        this.#notifier.rejected(remote, error, stream)
+      },
+    })
+    const calls: PeerCalls = {
+      parseUrl: parseSrtUrl,
+      call: (target, options) => this.#srtCaller.call(target, options),
+      latencyMs: config.srt.latencyMs,
+      clock: systemClock,
+      random: Math.random,
+    }
+    this.#pulls = new Pulls({ ...calls, admission: this.#admission, defer: setImmediate })
+    this.#pushes = new Pushes({
+      ...calls,
+      isOverloaded: () => this.#health?.overloaded === true,
     })
     this.#metrics = new Metrics({
       perStream: config.metrics.perStream,
@@ -136,31 +247,25 @@ export class Server
         http: this.#http.report(),
         load: this.#health?.load,
         listener: this.#listener?.stats(),
+        srtla: this.#listener?.srtlaStats(),
         webhooks: this.#webhooks.stats(),
+        archive: this.#archive?.stats,
+        pulls: this.#pulls.stats,
+        pushes: this.#pushes.stats,
       }),
-      readCluster: cluster && (() => cluster.report()),
+      clusterFamilies: this.#cluster?.metrics,
     })
-    const parts = {
-      streams: this.#streams,
-      records,
-      notifier: this.#notifier,
-      webhooks: this.#webhooks,
-      urls: this.#urls,
-    }
-    this.#local = new LocalControl(parts)
-    this.control =
-      cluster?.join({ ...shared, ...parts, calls: nodeCallsOf(this.#settings)! }) ?? this.#local
     this.#http = new HttpServers({
       settings: this.#settings,
       service: this,
+      streams: this.#streams,
       metrics: this.#metrics,
       listUnreadyReasons: () => this.unreadyReasons,
-      listPublished: () => this.#streams.published,
-      countViewers,
+      journal,
       logger: this.#logger,
       auditLogger: limitLines(logger, systemClock, AUDIT_LIMITS),
       socketPath,
-      cluster,
+      cluster: this.#cluster,
     })
   }
 
@@ -181,27 +286,37 @@ export class Server
 
   /** Opens the SRT and HTTP ports. */
   async listen(): Promise<void> {
-    const onWarning = (message: string) => this.#logger.warn(message)
     this.#listener = await openListener({
       settings: this.#settings,
-      streams: this.#cluster?.admission ?? this.#streams,
-      isOverloaded: () => this.#health?.overloaded === true,
-      onRejected: (remote, error, stream) => {
-        this.#metrics.countReject(error.code)
-        this.#notifier.rejected(remote, error, stream)
-      },
-      onWarning,
+      publish: (...request) => this.#admission.admit(...request),
+      read: createReaderAdmission({
+        streams: this.#cluster?.admission ?? this.#streams,
+        readPlaybackSecrets: () => this.#settings.secrets.playback,
+        maxReaders: this.#settings.config.srt.maxReaders,
+        isOverloaded: () => this.#health?.overloaded === true,
+        clock: systemClock,
+        onRejected: (remote, error, stream) => {
+          this.#metrics.countReject(error.code)
+          this.#notifier.readerRejected(remote, error, stream)
+        },
+        onReader: (...reader) => this.#notifier.reader(...reader),
+      }),
+      onWarning: this.#warn,
     })
     this.#health = new Health({
       listener: this.#listener,
       cache: this.#streams.cache,
       listPublished: () => this.#streams.published,
-      onWarning,
+      closeReaders: () => this.#streams.closeReaders(),
+      onWarning: this.#warn,
     })
     await this.#http.listen()
     this.#cluster?.start(this.#urls.node)
     this.#ticker = setInterval(() => {
       this.#streams.tick()
+      this.#pulls.tick()
+      this.#pushes.tick()
+      this.#archive?.tick()
       this.#health?.observe(systemClock.nowUs())
     }, TICK_MS)
   }
@@ -210,8 +325,11 @@ export class Server
   announce(): void {
     const { config } = this.#settings
     const { cache, resumeStreams, defaultWebhookUrls } = config
+    for (const warning of this.#earlyWarnings ?? []) this.#logger.warn(warning)
+    this.#earlyWarnings = undefined
     this.#logger.info(describeCapacity(cache.maxMib, streamSettings(config)))
-    this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort }, 'listening')
+    const srtla = config.srtla.port === 0 ? {} : { srtla_port: config.srtla.port }
+    this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort, ...srtla }, 'listening')
     this.#notifier.serviceStarted(parseUrls(defaultWebhookUrls), {
       publicUrl: this.publicUrl,
       srtUrl: this.#urls.srt,
@@ -230,6 +348,14 @@ export class Server
 
   kick(streamId: string, request?: KickRequest): StreamRecord {
     return this.#local.kick(streamId, request)
+  }
+
+  switchSource(streamId: string, source: EncoderSource): StreamRecord {
+    return this.#local.switchSource(streamId, source)
+  }
+
+  clip(streamId: string, request: ClipRequest): Promise<ClipReport> {
+    return this.control.clip(streamId, request)
   }
 
   status(streamId: string): StreamRecord {
@@ -251,7 +377,7 @@ export class Server
   }
 
   countViewer(stream: LiveStream, viewer: ViewerIdentity): void {
-    this.#streams.countViewer(stream, viewer)
+    this.#streams.countViewer(stream, hashOfViewer(viewer))
   }
 
   /**
@@ -259,8 +385,8 @@ export class Server
    *
    * @throws {MillraceError} `CONFIG_INVALID`; nothing has changed then
    */
-  reload(options: Options): void {
-    const secrets = this.#settings.readSecrets(completeOptions(options))
+  reload(options: GivenSettings): void {
+    const secrets = this.#settings.readSecrets(completeSettings(options))
     this.#http.reloadCertificates()
     this.#settings.secrets = secrets
   }
@@ -283,20 +409,37 @@ export class Server
     clearInterval(this.#ticker)
     this.#http.abandon()
     // Begun at once: a second error ends the process before anything that comes later.
-    await Promise.all([this.#cluster?.close(), this.#listener?.close()])
+    await Promise.all([
+      this.#cluster?.close(),
+      this.#listener?.close(),
+      this.#pulls.close(),
+      this.#pushes.close(0),
+    ])
+  }
+
+  readonly #warn = (message: string): void => {
+    if (this.#earlyWarnings === undefined) this.#logger.warn(message)
+    else this.#earlyWarnings.push(message)
   }
 
   async #shutDown(drainMs: number): Promise<void> {
     await this.#cluster?.handOver(drainMs)
     const hadStreams = this.#streams.close('shutdown')
-    await this.#listener?.close()
+    this.#srtCaller.close()
     const drained = hadStreams ? sleep(drainMs) : undefined
+    await Promise.all([
+      this.#pulls.close(),
+      this.#pushes.close(FLUSH_MS),
+      this.#listener?.close(FLUSH_MS),
+      this.#archive?.close(FLUSH_MS),
+    ])
     await Promise.all([this.#webhooks.close({ timeoutMs: WEBHOOK_FLUSH_MS }), drained])
     clearInterval(this.#ticker)
     this.#health?.close()
     await this.#http.close()
     await this.#cluster?.close()
     this.#streams.discard()
-    this.#logger.info('closed')
+    // A start that failed, with an error of its own, has no ticker.
+    if (this.#ticker !== undefined) this.#logger.info('closed')
   }
 }

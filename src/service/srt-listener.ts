@@ -1,45 +1,65 @@
 /**
- * SRT listener of the service, with the admission of encoders.
+ * SRT listener of the service, with the admission of encoders and readers.
  *
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../timing/clock.ts'
 import { parseAddressBlocks, parseAddresses } from '../config/setting-types.ts'
-import { createAdmission, type AdmissionOptions } from '../ingest/admission.ts'
+import { createAdmission, type Admission, type AdmissionOptions } from '../ingest/admission.ts'
 import { createSrtAdmission } from '../ingest/srt-admission.ts'
+import type { AdmitReader } from '../egress/reader-admission.ts'
 import { createListener, type Listener } from '../srt/io/listener.ts'
 import { explainAddress } from './bind-error.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from './settings-in-use.ts'
 
-export interface SrtListenerOptions extends Pick<
+interface EncoderOptions extends Pick<
   AdmissionOptions,
-  'streams' | 'isOverloaded' | 'onRejected'
+  'streams' | 'streamOfPort' | 'isOverloaded' | 'onRejected'
 > {
   readonly settings: Settings
-  /** Receives warnings for the operator. */
-  readonly onWarning: (message: string) => void
 }
 
-/** @throws {MillraceError} `ADDRESS_IN_USE`, or `CONFIG_INVALID` for an address that cannot be bound */
-export function openListener(options: SrtListenerOptions): Promise<Listener> {
-  const { settings, onWarning, ...admission } = options
-  const { srt, maxPublishers, publishFrom } = settings.config
-  const admit = createAdmission({
-    ...admission,
+export function admitEncoders({ settings, ...options }: EncoderOptions): Admission {
+  const { maxPublishers, publishFrom } = settings.config
+  return createAdmission({
+    ...options,
     readJwtSecrets: () => settings.secrets.jwt,
     maxPublishers,
     allowFrom: parseAddressBlocks(publishFrom),
     clock: systemClock,
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),
-    defer: setImmediate,
   })
-  return createListener({
+}
+
+interface SrtListenerOptions {
+  readonly settings: Settings
+  readonly publish: Admission['admit']
+  readonly read: AdmitReader
+  /** Receives warnings for the operator. */
+  readonly onWarning: (message: string) => void
+}
+
+/** @throws {MillraceError} `ADDRESS_IN_USE`, or `CONFIG_INVALID` for an address that cannot be bound */
+export async function openListener(options: SrtListenerOptions): Promise<Listener> {
+  const { settings, publish, read, onWarning } = options
+  const { srt, srtla } = settings.config
+  const acceptPublisher = createSrtAdmission(publish, setImmediate)
+  const listener = await createListener({
     host: parseAddresses(srt.host),
     port: srt.port,
+    reusePort: srt.reusePort,
     latencyMs: srt.latencyMs,
     ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
-    accept: createSrtAdmission(admit),
+    accept: async (request, signal) => (await read(request)) ?? acceptPublisher(request, signal),
     onWarning,
   }).catch(explainAddress('SRT', srt.host))
+  if (srtla.port === 0) return listener
+  try {
+    await listener.open(srtla.port, true)
+    return listener
+  } catch (error) {
+    await listener.close()
+    return explainAddress('SRTLA', srt.host, 'SRT_HOST')(error)
+  }
 }

@@ -6,49 +6,42 @@
 import { KeyFloors } from '../auth/key-floors.ts'
 import {
   deriveEncryption,
-  issueStreamKey,
+  issueStreamKeys,
   STREAM_KEY_LIFETIME_SEC,
-  type StreamKey,
+  type IssuedKeys,
   type StreamKeyClaims,
 } from '../auth/stream-key.ts'
-import type { Clock } from '../clock.ts'
-import type { Continuation, RegisteredStream } from '../cluster/registry/records.ts'
-import { decodeSettings } from '../cluster/stream-settings.ts'
+import type { Clock } from '../timing/clock.ts'
 import { MillraceError } from '../errors.ts'
-import type { MediaSource } from '../hls/playlist/earlier-segments.ts'
-import type {
-  Format,
-  KickRequest,
-  StartRequest,
-  StopRequest,
-  StreamOptions,
-  StreamRecord,
-  ViewerIdentity,
-} from '../contract/streams.ts'
+import type { Format } from '../hls/file-names.ts'
+import type { KickRequest, StartRequest, StopRequest } from '../api/requests.ts'
+import type { EncoderSource, StopReason, StreamRecord } from '../api/records.ts'
+import { given, MEDIA_OPTIONS, POLICY_OPTIONS, type OwnMedia } from '../api/stream-options.ts'
+import type { ContinuedStream } from '../stream/live-stream-options.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
-import { StreamRegistry, type RegistryOptions, type StreamFilter } from '../stream/registry.ts'
-import type { StopReason } from '../contract/state.ts'
-import { manifestOf } from './registered-manifest.ts'
 import {
-  checkMedia,
+  StreamRegistry,
+  type RegistryOptions,
+  type StreamFilter,
+} from '../stream/stream-registry.ts'
+import {
+  checkOptions,
   ownOptions,
   streamMedia,
-  streamTerms,
   type MediaSettings,
-} from './stream-options.ts'
-import { ownOptionsOf, RegisteredTerms } from './registered-terms.ts'
-import { adoptClaims, Resumption } from './resumption.ts'
+  type OptionBounds,
+} from './stream-defaults.ts'
+import { applyClaims, Resumption } from './resumption.ts'
 import { Viewers, type ViewerFigures } from './viewers/viewers.ts'
 
 export type StreamsOptions = RegistryOptions &
-  MediaSettings & {
+  MediaSettings &
+  OptionBounds & {
     readonly clock: Clock
     /** Reads the values of `JWT_SECRET`: the first signs new keys, older ones may have signed keys that are still valid. */
     readonly readJwtSecrets: () => readonly [newest: string, ...older: string[]]
     /** Whether a key issued before this process started resumes its stream. */
     readonly resume: boolean
-    /** Whether viewers need playback tokens, unless the stream is public. */
-    readonly hasPlaybackSecret: boolean
     /** Webhook URLs of streams without their own. */
     readonly webhookUrls: readonly string[]
     /** Called with each new stream, before the stream emits an event. */
@@ -62,20 +55,19 @@ export type StreamsOptions = RegistryOptions &
   }
 
 /**
- * Commands: `start`, `stop`, `kick`, `admit`, `adopt`, `leave`, `countViewer`, `tick`, `close`, `discard`. Queries: `find`,
- * `get`, `room`, `list`, `published`, `viewersOf`, `formatsOf`, `ownTermsOf`.
+ * Commands: `start`, `stop`, `kick`, `switchSource`, `admit`, `continueStream`, `leave`, `closeReaders`, `setMedia`,
+ * `refuseKeysBefore`, `countViewer`, `tick`; last `close`, then `discard`. All else are queries.
  */
 export class Streams {
   readonly cache: RegistryOptions['cache']
   readonly #options: StreamsOptions
   readonly #registry: StreamRegistry
   readonly #floors = new KeyFloors()
-  readonly #registered: RegisteredTerms
   readonly #resumption: Resumption
   /** Streams that `admit` resumed, without an API call. */
   readonly #resumed = new WeakSet<LiveStream>()
   readonly #viewers: Viewers
-  readonly #ownOptions = new WeakMap<LiveStream, StreamOptions>()
+  readonly #ownMedia = new WeakMap<LiveStream, OwnMedia>()
   #closed = false
 
   constructor(options: StreamsOptions) {
@@ -84,10 +76,8 @@ export class Streams {
     this.cache = options.cache
     this.#viewers = new Viewers({ createSalt, onChange: onViewers })
     this.#registry = new StreamRegistry(options)
-    this.#registered = new RegisteredTerms(options, this.#floors)
     this.#resumption = new Resumption({ enabled: resume, startedMs: clock.wallMs() })
     this.#registry.on('stream', (stream) => {
-      stream.webhookUrls = options.webhookUrls
       stream.once('end', ({ reason }) => {
         // No encoder has connected yet: a key that expires later may still resume the stream.
         if (reason !== 'key-expired') this.#resumption.end(stream.id, clock.wallMs())
@@ -119,31 +109,36 @@ export class Streams {
    * @param request  already checked against the schema
    * @throws {MillraceError} `BODY_INVALID` if the settings do not allow a value, `SHUTTING_DOWN`, `TOO_MANY_STREAMS`
    */
-  async start(request: StartRequest): Promise<{ stream: LiveStream; key: StreamKey }> {
+  async start(request: StartRequest): Promise<{ stream: LiveStream } & IssuedKeys> {
     if (this.#closed) throw new MillraceError('SHUTTING_DOWN')
-    const { streamId, webhookUrls, encryption } = request
+    const { streamId, webhookUrls, encryption, pullUrl, pushUrls } = request
+    const { keyLifetimeSec: lifetimeSec = STREAM_KEY_LIFETIME_SEC } = request
     const { clock } = this.#options
-    checkMedia(request, this.#options)
+    checkOptions(request, this.#options)
     const media = streamMedia(this.#options, request)
-    const terms = streamTerms(request, this.#options)
     const present = this.find(streamId)
     const running = present?.status === 'STOPPED' ? undefined : present
     const stream = this.#registry.start(streamId, { media })
-    const known = running && (this.#ownOptions.get(running) ?? {})
-    this.#ownOptions.set(stream, ownOptions(request, known))
-    stream.terms = { ...stream.terms, ...terms }
+    const ownMedia = running ? this.#ownMedia.get(running) : given(MEDIA_OPTIONS, request)
+    this.#ownMedia.set(stream, ownMedia ?? {})
+    stream.configure({
+      policy: { ...stream.policy, ...given(POLICY_OPTIONS, request) },
+      ...(webhookUrls !== undefined && { webhookUrls }),
+      ...(pullUrl !== undefined && { pullUrl: pullUrl || undefined }),
+      ...(pushUrls !== undefined && { pushUrls }),
+    })
     const now = this.#floors.issueTime(streamId, clock.wallMs())
-    stream.renewKey(now.getTime() + STREAM_KEY_LIFETIME_SEC * 1000)
-    if (webhookUrls !== undefined) stream.webhookUrls = webhookUrls
+    stream.renewKey(now.getTime() + lifetimeSec * 1000)
     const secret = this.#secretOf(stream)
     // The passphrase stays the same until the stream stops, for encoders that return with an older key.
-    if (encryption === true) {
+    if (encryption === true && stream.encryption === undefined) {
       const sinceSec = Math.floor(now.getTime() / 1000)
-      stream.encryption ??= deriveEncryption({ streamId, secret, sinceSec })
+      stream.configure({ encryption: deriveEncryption({ streamId, secret, sinceSec }) })
     }
+    if (stream.policy.alwaysOn === true) this.#registry.activate(stream)
     const encryptedSinceSec = stream.encryption?.sinceSec
-    const key = await issueStreamKey({ streamId, secret, now, encryptedSinceSec })
-    return { stream, key }
+    const keyOptions = { streamId, secret, now, lifetimeSec, encryptedSinceSec }
+    return { stream, ...(await issueStreamKeys(keyOptions, request)) }
   }
 
   /**
@@ -175,25 +170,25 @@ export class Streams {
     const present = this.find(claims.streamId)
     const stream =
       present === undefined || present.status === 'STOPPED' ? this.#resume(claims) : present
-    if (this.#resumed.has(stream)) adoptClaims(stream, claims)
+    if (this.#resumed.has(stream)) applyClaims(stream, claims)
     return stream
   }
 
-  /** Continues a stream of the cluster, with the media that there is of it. @throws {MillraceError} as `start` */
-  adopt(continuation: Continuation, mediaOf?: MediaSource): LiveStream {
+  /**
+   * Continues a stream that another process has left.
+   *
+   * @param own  media options that the stream has of its own
+   * @throws {MillraceError} `SHUTTING_DOWN`, `TOO_MANY_STREAMS`
+   */
+  continueStream(streamId: string, own: OwnMedia, continued: ContinuedStream): LiveStream {
     if (this.#closed) throw new MillraceError('SHUTTING_DOWN')
-    const { stream: registered } = continuation
-    const manifest = manifestOf(continuation, this.#options)
-    const { id, reason: ended } = registered
-    const settings = decodeSettings(registered.settings)
-    const media = streamMedia(this.#options, settings.media)
-    const stream = this.#registry.start(id, { media, continued: { manifest, mediaOf, ended } })
-    this.#ownOptions.set(stream, ownOptionsOf(settings))
-    this.#registered.adopt(stream, registered)
+    const media = streamMedia(this.#options, own)
+    const stream = this.#registry.start(streamId, { media, continued })
+    this.#ownMedia.set(stream, own)
     return stream
   }
 
-  /** Forgets a stream that another node of the cluster continues. */
+  /** Forgets a stream that another process continues. */
   leave(stream: LiveStream): void {
     this.#registry.leave(stream)
   }
@@ -206,37 +201,53 @@ export class Streams {
   kick(streamId: string, { banSec = 0 }: KickRequest = {}): LiveStream {
     const stream = this.get(streamId)
     const bannedUntilUs = this.#options.clock.nowUs() + banSec * 1e6
-    stream.terms = { ...stream.terms, bannedUntilUs }
+    stream.configure({ policy: { ...stream.policy, bannedUntilUs } })
     stream.disconnect('kicked')
     return stream
   }
 
-  /** Brings a stream of this node in line with its record in the registry of the cluster. */
-  refresh(registered: RegisteredStream): void {
-    const stream = this.find(registered.id)
-    if (stream === undefined || stream.status === 'STOPPED') return
-    this.#ownOptions.set(stream, ownOptionsOf(decodeSettings(registered.settings)))
-    if (registered.status === 'STOPPED') stream.stop(registered.reason ?? 'api')
-    else this.#registered.refresh(stream, registered)
+  /**
+   * Puts an encoder on air at its next key frame.
+   *
+   * @throws {MillraceError} `STREAM_NOT_FOUND`
+   */
+  switchSource(streamId: string, preferredSource: EncoderSource): LiveStream {
+    const stream = this.get(streamId)
+    stream.switchSource(preferredSource)
+    return stream
+  }
+
+  /** Replaces the media options that a stream has of its own. */
+  setMedia(stream: LiveStream, own: OwnMedia): void {
+    this.#ownMedia.set(stream, own)
+  }
+
+  /** Revokes the keys of a stream that were issued before a time in seconds since 1970. */
+  refuseKeysBefore(streamId: string, issuedAtSec: number): void {
+    this.#floors.raise(streamId, issuedAtSec)
   }
 
   formatsOf(stream: LiveStream): readonly Format[] {
-    return this.#ownOptions.get(stream)?.formats ?? this.#options.formats
+    return this.#ownMedia.get(stream)?.formats ?? this.#options.formats
   }
 
   /** Options that the stream has of its own, and its ban. */
-  ownTermsOf(stream: LiveStream): Pick<StreamRecord, 'options' | 'bannedUntil'> {
+  ownPolicyOf(stream: LiveStream): Pick<StreamRecord, 'options' | 'bannedUntil'> {
     const { clock } = this.#options
-    const bannedMs = ((stream.terms.bannedUntilUs ?? -Infinity) - clock.nowUs()) / 1000
+    const bannedMs = ((stream.policy.bannedUntilUs ?? -Infinity) - clock.nowUs()) / 1000
     return {
-      options: this.#ownOptions.get(stream) ?? {},
+      options: ownOptions({ ...this.#ownMedia.get(stream), ...stream.policy }),
       ...(bannedMs > 0 && { bannedUntil: new Date(clock.wallMs() + bannedMs) }),
     }
   }
 
-  /** Counts a viewer to whom a file of the stream is sent. */
-  countViewer(stream: LiveStream, viewer: ViewerIdentity): void {
-    this.#viewers.push(stream, viewer, this.#options.clock.nowUs())
+  /**
+   * Counts a viewer to whom a file of the stream is sent, here, by a worker or by an edge.
+   *
+   * @param viewer  see `hashOfViewer`
+   */
+  countViewer(stream: LiveStream, viewer: number): void {
+    this.#viewers.push(stream, [String(viewer)], this.#options.clock.nowUs())
   }
 
   /** Estimated number of viewers. */
@@ -258,6 +269,16 @@ export class Streams {
   tick(): void {
     this.#registry.tick()
     this.#viewers.tick(this.#options.clock.nowUs())
+  }
+
+  /** Disconnects all readers over SRT. @returns their number */
+  closeReaders(): number {
+    let readers = 0
+    for (const stream of this.#registry) {
+      readers += stream.readers
+      stream.closeReaders()
+    }
+    return readers
   }
 
   /** Streams with an encoder, the one that connected last at the end. */

@@ -5,7 +5,9 @@
  */
 export { Caller, connect, type ConnectOptions } from './io/caller.ts'
 export { createListener, Listener, type ListenerOptions } from './io/listener.ts'
-export type { ListenerStats, SenderStats, SrtStats } from './stats.ts'
+export { parseSrtUrl, type SrtUrl } from './io/srt-url.ts'
+export { SrtError, type SrtErrorCode } from './srt-error.ts'
+export type { LineStats, ListenerStats, SenderStats, SrtlaStats, SrtStats } from './stats.ts'
 export type {
   AcceptDecision,
   CloseReason,
@@ -21,3 +23,4 @@ export {
   MAX_STREAM_ID_BYTES,
   MIN_PASSPHRASE_BYTES,
 } from './wire/limits.ts'
+export { RejectCode } from './wire/reject-code.ts'

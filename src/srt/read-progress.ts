@@ -1,6 +1,6 @@
 /**
  * Detects whether the process reads its sockets as fast as datagrams arrive. If it does not, packets may lie unread:
- * packets that seem late or lost may have arrived, and peers that seem silent may have sent.
+ * packets that seem late or lost may have arrived, peers that seem silent may have sent, and round trips seem long.
  *
  * @module
  */
@@ -10,6 +10,7 @@ const STALL_US = 100_000
 
 export class ReadProgress {
   #tickedUs: number
+  #isLate = false
   #skipped = false
   #behind = false
 
@@ -28,8 +29,18 @@ export class ReadProgress {
    */
   tick(nowUs: number, drained: boolean): boolean {
     this.#behind = !drained
-    this.#skipped = !this.#skipped && nowUs - this.#tickedUs > STALL_US
+    this.#isLate = this.#isLateAt(nowUs)
+    this.#skipped = !this.#skipped && this.#isLate
     this.#tickedUs = nowUs
     return this.#skipped
+  }
+
+  /** Whether a datagram that is read now may have lain unread for long: its time says nothing about the network. */
+  mayHaveWaited(nowUs: number): boolean {
+    return this.#behind || this.#isLate || this.#isLateAt(nowUs)
+  }
+
+  #isLateAt(nowUs: number): boolean {
+    return nowUs - this.#tickedUs > STALL_US
   }
 }

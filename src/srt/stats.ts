@@ -13,7 +13,7 @@ export interface SrtStats {
   readonly pktRecvTotal: number
   /** Payload received, duplicates and retransmissions included. */
   readonly byteRecvTotal: number
-  /** Packets found missing when a later one arrived, retransmitted in time or not. */
+  /** Packets found missing when a later one arrived, retransmitted in time or not; of a bonded peer, those reported. */
   readonly pktRcvLossTotal: number
   /** Retransmitted packets received. */
   readonly pktRcvRetransTotal: number
@@ -42,6 +42,8 @@ export interface SrtStats {
   readonly msRcvTsbPdDelay: number
   /** Sum of the corrections for drift of the sender's clock and of the path delay since the handshake. */
   readonly msDrift: number
+  /** Lines of a bonded peer; absent for another. */
+  readonly lines?: readonly LineStats[]
 }
 
 /** Statistics of the sending side. */
@@ -74,6 +76,44 @@ export interface SenderStats {
   readonly pktSndBuf: number
   /** Time from the first packet in the send buffer to the last. */
   readonly msSndBuf: number
+  /** Receive latency of the peer. */
+  readonly msPeerTsbPdDelay: number
+}
+
+/** Statistics of a bonded line (SRTLA). */
+export interface LineStats {
+  /** Number of the line in its group, from 1 on. */
+  readonly line: number
+  readonly remoteAddress: string
+  readonly remotePort: number
+  readonly mbpsRecvRate: number
+  /** Packets of SRT as they came, headers included. */
+  readonly byteRecvTotal: number
+  /** Data packets, retransmissions included. */
+  readonly pktRecvTotal: number
+  readonly pktRcvRetransTotal: number
+  /** As the sender reports it; absent for senders that do not. */
+  readonly msRtt?: number
+  /** Losses on the line as the sender counts them; absent for senders that do not report them. */
+  readonly pktSndLossTotal?: number
+}
+
+/** Statistics of the SRTLA port. */
+export interface SrtlaStats {
+  readonly groups: number
+  readonly lines: number
+  /** Datagrams other than packets of SRT on registered lines. */
+  readonly datagrams: number
+  /** Groups since the port was opened. */
+  readonly founded: number
+  /** Lines refused, because all groups or all lines of a group are taken, or the address belongs to another group. */
+  readonly refused: number
+  /** Registrations and keepalives dropped at a rate limit. */
+  readonly limited: number
+  /** Datagrams from addresses that have not registered. */
+  readonly unregistered: number
+  /** Registrations of another length, packets of an unknown type or too short for SRT. */
+  readonly malformed: number
 }
 
 /** Counters of a listener since it was opened. */

@@ -6,14 +6,20 @@
  */
 import { ControlType, HEADER_BYTES, writeControlHeader } from './wire/packet.ts'
 
-export interface TransmitterOptions {
+/** A data packet in two parts: connections may share the payload, which never changes. */
+export type DataPacket = readonly [header: Buffer, payload: Buffer]
+
+/** A datagram, whole or in parts. */
+export type Datagram = Buffer | DataPacket
+
+interface TransmitterOptions {
   readonly peerSocketId: number
   /** Timestamp of a packet sent at `startUs`. */
   readonly startTimestampUs: number
   readonly startUs: number
   readonly nowUs: number
   /** Transmits a datagram, which later changes only in the R flag of a retransmission. */
-  readonly send: (datagram: Buffer) => void
+  readonly send: (datagram: Datagram) => void
 }
 
 /** Padding of control packets without contents, as in libsrt (srtcore/packet.cpp); the draft has no padding. */
@@ -21,7 +27,7 @@ const PADDING_BYTES = 4
 
 export class Transmitter {
   readonly peerSocketId: number
-  readonly #send: (datagram: Buffer) => void
+  readonly #send: (datagram: Datagram) => void
   /** Time at which this side's timestamp is 0. */
   readonly #originUs: number
   #lastSentUs: number
@@ -76,7 +82,7 @@ export class Transmitter {
     this.send(datagram, nowUs)
   }
 
-  send(datagram: Buffer, nowUs: number): void {
+  send(datagram: Datagram, nowUs: number): void {
     this.#lastSentUs = nowUs
     this.#send(datagram)
   }

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { MillraceError } from '../errors.ts'
-import type { SrtStats } from './stats.ts'
+import type { SrtError } from './srt-error.ts'
+import type { SenderStats, SrtStats } from './stats.ts'
 
 /**
  * Reason for the end of a connection: SHUTDOWN from the peer, silence of the peer, or a close on this side (`close`, or
@@ -16,6 +16,8 @@ export type CloseReason = 'shutdown' | 'timeout' | 'closed'
 export interface ConnectionRequest {
   readonly remoteAddress: string
   readonly remotePort: number
+  /** Port of the listener that the caller has called. */
+  readonly localPort: number
   /** StreamID extension as sent; empty if the caller sent none. Holds credentials: never log it. */
   readonly streamId: string
   /** SRT version of the caller, for example `1.5.1`. */
@@ -29,8 +31,10 @@ export type AcceptDecision =
       readonly passphrase?: string
       /** Min receive latency for this caller, in milliseconds; by default `ListenerOptions.latencyMs`. */
       readonly latencyMs?: number
+      /** Whether payloads are sent to this caller, with `SrtConnection.send`, and its own are discarded; default false. */
+      readonly sends?: boolean
       /** Called if the caller's encryption gets it rejected; no method of the sink is called then. */
-      readonly onRefused?: (error: MillraceError) => void
+      readonly onRefused?: (error: SrtError) => void
     }
   | { readonly reject: number }
 
@@ -58,7 +62,22 @@ export interface SrtConnection {
   readonly latencyMs: number
   /** Time at which the peer's latest packet arrived, in microseconds of `Clock.nowUs`. */
   readonly lastReceivedUs: number
+  /** The same for its latest data packet: a peer without media still sends KEEPALIVE. */
+  readonly lastDataUs: number
   stats(): SrtStats
+  /**
+   * Sends a payload, which must not be changed afterwards.
+   *
+   * @returns false if it was not accepted: the send buffer is full, or the connection is closed or one that does not send
+   */
+  send(payload: Buffer, nowUs: number): boolean
+  /** @returns undefined for a connection that does not send */
+  senderStats(): SenderStats | undefined
+  /**
+   * Takes no more payloads, and closes the connection once the peer has acknowledged all, or it is too late for them, and has
+   * had its latency to deliver them; after `limitUs` at the latest. A connection that does not send is closed at once.
+   */
+  finish(limitUs: number): void
   /** Sends SHUTDOWN and closes the connection; calls the sink's `end('closed')` before it returns. */
   close(): void
 }

@@ -6,8 +6,8 @@
  *
  * @module
  */
-import type { PublisherReport } from '../contract/report.ts'
-import type { Fact } from '../diagnosis/warnings.ts'
+import type { PublisherReport } from '../api/records.ts'
+import type { WarningFact } from '../diagnosis/warnings.ts'
 
 const SAMPLE_US = 1_000_000
 const WINDOW_US = 5_000_000
@@ -30,13 +30,13 @@ export class BitrateLimit {
   }
 
   /** Fact that the bitrate exceeds the limit: the encoder is to be disconnected. Undefined within the limit. */
-  get excess(): Fact | undefined {
+  get excess(): WarningFact | undefined {
     const { meanBps, maxBps } = this.#figures
     return meanBps > maxBps ? { code: 'BITRATE_EXCEEDED', meanBps, maxBps } : undefined
   }
 
   /** @returns figures for the warning about a bitrate close to the limit */
-  observe({ bytesReceived: bytes }: PublisherReport, nowUs: number): Fact {
+  observe({ bytesReceived: bytes }: PublisherReport, nowUs: number): WarningFact {
     const samples = this.#samples
     if (nowUs - (samples.at(-1)?.atUs ?? -Infinity) >= SAMPLE_US) {
       samples.push({ bytes, atUs: nowUs })

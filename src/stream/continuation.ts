@@ -1,17 +1,16 @@
 /**
- * What a stream takes over from an earlier process.
+ * State that a stream takes over from an earlier process.
  *
  * @module
  */
 import { formatOf } from '../hls/file-names.ts'
 import type { PackagerOptions } from '../hls/packager.ts'
-import { closeRows, type ClosedRow } from '../hls/playlist/manifest-rows.ts'
-import { decodeMeter } from '../hls/playlist/manifest-head.ts'
-import type { StreamManifest } from '../hls/manifest.ts'
+import { closeRows, type ClosedRow, decodeMeter } from '../hls/playlist/checkpoint-rows.ts'
+import type { StreamCheckpoint } from '../hls/playlist/checkpoint.ts'
 import type { Track } from '../mpegts/track.ts'
 
-export interface Continuation {
-  readonly manifest: StreamManifest
+interface Continuation {
+  readonly checkpoint: StreamCheckpoint
   /** Rows to list; none unless their playlists were published. */
   readonly rows: readonly ClosedRow[]
   readonly packager: Pick<PackagerOptions, 'earlier' | 'renditions' | 'sequenceStart'>
@@ -22,17 +21,17 @@ export interface Continuation {
 }
 
 /** @param wallMs  milliseconds since 1970 */
-export function continueStream(manifest: StreamManifest, wallMs: number): Continuation {
-  const { targets, renditions, free: sequenceStart } = manifest
-  const begun = manifest.rows.length > 0
+export function continueStream(checkpoint: StreamCheckpoint, wallMs: number): Continuation {
+  const { targets, renditions, free: sequenceStart } = checkpoint
+  const begun = checkpoint.rows.length > 0
   // No playlist has been published: the stream begins anew, with numbers of its own.
   if (targets === undefined) {
-    return { manifest, rows: [], packager: { sequenceStart }, tracks: [], begun }
+    return { checkpoint, rows: [], packager: { sequenceStart }, tracks: [], begun }
   }
-  const rows = closeRows(manifest, targets, wallMs)
+  const rows = closeRows(checkpoint, targets, wallMs)
   const last = rows.at(-1)
   const endMs = last === undefined ? 0 : last.programDateTimeMs + last.durationSec * 1000
-  const { formats = ['ts'] } = manifest.media
+  const { formats = ['ts'] } = checkpoint.media
   const names = renditions
     .map(({ name }) => name)
     .filter((name) => formats.includes(formatOf(name)))
@@ -41,7 +40,7 @@ export function continueStream(manifest: StreamManifest, wallMs: number): Contin
   )
   const tracks = new Map(carried.map((track) => [track.pid, track]))
   return {
-    manifest,
+    checkpoint,
     rows,
     packager: { sequenceStart, earlier: { targets, endMs }, renditions: names },
     tracks: [...tracks.values()],

@@ -5,9 +5,15 @@
  * @module
  */
 export class EventQueue {
+  readonly #onError: ((error: unknown) => void) | undefined
   readonly #events: (() => void)[] = []
   /** Whether a command or a listener is running. */
   #active = false
+
+  /** @param onError  gets what a listener throws; default: `run` throws it */
+  constructor(onError?: (error: unknown) => void) {
+    this.#onError = onError
+  }
 
   /** @param emit  calls the listeners of the event */
   push(emit: () => void): void {
@@ -18,7 +24,7 @@ export class EventQueue {
    * Runs a command, then emits its events. The events of a nested command, or of a command called by a listener, follow
    * those already queued.
    *
-   * @throws the error of a listener; the remaining events are emitted after the next command
+   * @throws without `onError` the error of a listener; the remaining events are emitted after the next command
    */
   run<Result>(command: () => Result): Result {
     if (this.#active) return command()
@@ -35,6 +41,13 @@ export class EventQueue {
   }
 
   #emitAll(): void {
-    for (let emit = this.#events.shift(); emit !== undefined; emit = this.#events.shift()) emit()
+    for (let emit = this.#events.shift(); emit !== undefined; emit = this.#events.shift()) {
+      try {
+        emit()
+      } catch (error) {
+        if (this.#onError === undefined) throw error
+        this.#onError(error)
+      }
+    }
   }
 }

@@ -5,48 +5,114 @@
  */
 import { EventEmitter } from 'node:events'
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
-import type { StreamManifest } from '../hls/manifest.ts'
+import type { CheckpointChange, StreamCheckpoint } from '../hls/playlist/checkpoint.ts'
 import { ActiveWarnings } from '../diagnosis/active-warnings.ts'
-import type { Fact } from '../diagnosis/warnings.ts'
-import type { PackagerOutput } from '../hls/packager.ts'
-import type { StreamFiles } from '../hls/store/file-store.ts'
+import type { WarningFact } from '../diagnosis/warnings.ts'
+import { Packager, type PackagerOutput, type PackagerStats } from '../hls/packager.ts'
+import { LivePresentation } from '../hls/playlist/live-presentation.ts'
+import { SteadyAudio } from '../hls/rendition/steady-audio.ts'
+import type { FileStore, StreamFiles } from '../hls/store/file-store.ts'
 import type { Segment } from '../hls/store/segment.ts'
-import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import type { Track } from '../mpegts/track.ts'
+import type { Demuxed } from './payload-log.ts'
 import { Publication, type Encoder, type LeaveReason } from './publication.ts'
-import type { StreamReport } from '../contract/report.ts'
-import type { StopReason, StreamState } from '../contract/state.ts'
-import { StreamPlaylists } from './stream-playlists.ts'
+import type {
+  EncoderSource,
+  InterruptionReason,
+  PushEndReason,
+  SourceName,
+  StopReason,
+  StreamReport,
+  StreamState,
+  SwitchReason,
+  Warning,
+} from '../api/records.ts'
+import { Readers, type Reader } from './readers.ts'
+import { CheckpointFeed } from './checkpoint-feed.ts'
 import { reportPlaylist, reportStream } from './stream-report.ts'
-import type { StreamTerms } from './stream-terms.ts'
 import { EventQueue } from './event-queue.ts'
 import { continueStream } from './continuation.ts'
-import type { StreamEvents } from './stream-events.ts'
-import type { LiveStreamOptions } from './live-stream-options.ts'
+import type { LiveStreamOptions, StreamConfiguration, StreamPolicy } from './live-stream-options.ts'
 import { LifeCycle } from './life-cycle.ts'
-import { MeteredPackager } from './metered-packager.ts'
-import { WorkBudget } from './work-budget.ts'
+import { Slate } from './slate.ts'
+import { Source } from './source.ts'
+import { Sources, type SourceChange } from './sources.ts'
+import { Totals } from './totals.ts'
+import { SILENT_PACKET_US, workOfPackaging } from './work-budget.ts'
+
+/** Time before the expiry of a key from which on its encoder is warned of. */
+const KEY_EXPIRING_SEC = 600
 
 /**
- * Commands: `renewKey`, `publish`, `disconnect`, `stop`, `leave`, `discard`, and `tick` about 4 times a second. Queries:
- * `status`, `live`, `files`, `encoder`, `freeSequence`, `manifest`, `hasLeft`, `forgotten`, `report`. Events: `StreamEvents`.
+ * Media that a switch may repeat: it begins with a key frame of the past, so that no media is missing. More would add to the
+ * latency of viewers with each switch. One GOP, however long, is better than a pause.
+ */
+const MAX_REPEATED_MS = 3000
+
+export interface StreamEvents {
+  /** A segment is complete. The cache shares its bytes, which must not be changed. */
+  segment: [segment: Segment]
+  /**
+   * The checkpoint has changed. A segment is in it when it begins, before any part of it can be read. Emitted once for all
+   * changes of a command.
+   */
+  checkpoint: [change: CheckpointChange]
+  /** The settings that may change while it runs were given, for the first time or again. */
+  configured: []
+  /** An encoder connected. */
+  publish: [encoder: Encoder]
+  /** The playlist is playable and grows. Emitted again after an interruption or a replacement of the encoder. */
+  live: []
+  /** An encoder that was not on air disconnected. */
+  'standby-lost': [event: { source: SourceName; reason: LeaveReason }]
+  /** Another source is on air than before. */
+  source: [event: { from: SourceName; to: SourceName; reason: SwitchReason }]
+  /** The encoder disconnected or sends no media; the playlist stops growing until media arrives. */
+  interrupted: [event: { reason: InterruptionReason }]
+  /** The key of the connected encoder expires within 10 minutes. Emitted once for each key. */
+  'key-expiring': [event: { source: EncoderSource; expiresAt: Date }]
+  /** A warning begins: a problem that the operator should fix. */
+  warning: [warning: Warning]
+  /** A listener that the stream is sent to (`push_urls`) is connected, or lost. @param remote  `host:port` */
+  push: [event: { remote: string; lost?: PushEndReason }]
+  /** The stream is over. Last event. */
+  end: [event: { reason: StopReason }]
+}
+
+/**
+ * Commands: `configure`, `switchSource`, `renewKey`, `publish`, `disconnect`, `read`, `unread`, `closeReaders`,
+ * `reportPush`, `warn`, `endWarning`, and `tick` about 4 times a second; at the end `stop`, `discard`, or `leave` alone.
+ * All else are queries. Events: `StreamEvents`.
+ *
+ * ```
+ * payloads ─► Publication ─┬─► SteadyAudio ─► Packager ─► LivePresentation ─► files
+ *                          ├─► HotGop, which keeps the newest GOP while another source is on air
+ *                          └─► Readers, payloads as they came
+ * ```
+ *
+ * The work budget of the source pays for each stage.
  */
 export class LiveStream extends EventEmitter<StreamEvents> {
   readonly id: string
-  webhookUrls: readonly string[] = []
-  /** Encryption required of encoders. The passphrase is a secret: no report contains it. */
-  encryption: { readonly passphrase: string; readonly sinceSec: number } | undefined
-  terms: StreamTerms = {}
+  /** Identifies what is between a start and a stop, whichever processes serve it. */
+  readonly run: string
   readonly #options: LiveStreamOptions
-  readonly #budget: WorkBudget
-  readonly #packager: MeteredPackager
-  readonly #playlists: StreamPlaylists
+  readonly #audio: SteadyAudio
+  readonly #packager: Packager
+  readonly #presentation: LivePresentation
+  readonly #totals: Totals
+  readonly #feed: CheckpointFeed
   readonly #warnings = new ActiveWarnings((warning) =>
     this.#events.push(() => this.emit('warning', warning)),
   )
-  readonly #events = new EventQueue()
+  readonly #events: EventQueue
   readonly #life: LifeCycle
-  #publication: Publication | undefined
+  #configuration: StreamConfiguration
+  readonly #sources: Sources
+  readonly #readers = new Readers()
+  /** Expiries of the keys that were announced last. */
+  readonly #announcedExpiryMs = new Map<SourceName, number>()
   #hasLeft = false
   #tracks: readonly Track[]
 
@@ -54,21 +120,75 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     super()
     this.id = id
     this.#options = options
+    this.#events = new EventQueue(options.onListenerError)
+    this.#configuration = {
+      webhookUrls: options.webhookUrls ?? [],
+      encryption: undefined,
+      pullUrl: undefined,
+      pushUrls: [],
+      policy: {},
+    }
     const { clock, cache, continued } = options
-    const earlier = continued && continueStream(continued.manifest, clock.wallMs())
+    const earlier = continued && continueStream(continued.checkpoint, clock.wallMs())
     this.#life = new LifeCycle(options)
-    this.#budget = options.budget ?? new WorkBudget(clock.nowUs())
-    const packaging = { ...options, slabs: cache.slabs, ...earlier?.packager }
-    this.#packager = new MeteredPackager(packaging, this.#budget, earlier?.tracks)
-    this.#playlists = new StreamPlaylists(options, earlier, () =>
-      this.#events.push(() => this.#emitManifest()),
-    )
+    this.run = continued?.run ?? nameRun(this.#life.startedAtMs, options.epoch)
+    const { failoverMs = 500, failbackSec = 10, slateAfterSec = 2 } = options
+    const rules = {
+      failoverUs: failoverMs * 1000,
+      failbackUs: failbackSec * 1e6,
+      slateAfterUs: slateAfterSec * 1e6,
+    }
+    this.#sources = new Sources(rules, options.budget)
+    const { formats = ['ts'], tracks: policy = 'compatible' } = options
+    this.#audio = new SteadyAudio({ formats, policy }, earlier?.tracks)
+    this.#packager = new Packager({ ...options, slabs: cache.slabs, ...earlier?.packager })
+    this.#totals = new Totals(earlier?.packager.sequenceStart ?? options.sequenceStart)
+    const onRow = (mediaSequence: number) => this.#feed.mark(mediaSequence)
+    this.#presentation = new LivePresentation({ ...options, onRow })
+    const source = { media: options, presentation: this.#presentation, totals: this.#totals }
+    const onDue = () => this.#events.push(() => this.#emitCheckpoint())
+    this.#feed = new CheckpointFeed(source, onDue)
     this.#tracks = earlier?.tracks ?? []
-    if (earlier?.begun === true) this.#life.interrupt()
+    if (earlier === undefined) return
+    const mediaOf = continued?.mediaOf ?? (() => undefined)
+    this.#presentation.restore(earlier.checkpoint, earlier.rows, { mediaOf, nowMs: this.#nowMs })
+    if (earlier.begun) this.#life.interrupt('timeout')
+  }
+
+  get webhookUrls(): readonly string[] {
+    return this.#configuration.webhookUrls
+  }
+
+  get encryption(): StreamConfiguration['encryption'] {
+    return this.#configuration.encryption
+  }
+
+  /** Listeners that the stream is sent to. Secrets. */
+  get pushUrls(): readonly string[] {
+    return this.#configuration.pushUrls
+  }
+
+  /** Source that this service calls itself; undefined: none. A secret. */
+  get pullUrl(): string | undefined {
+    return this.#configuration.pullUrl
+  }
+
+  get policy(): StreamPolicy {
+    return this.#configuration.policy
   }
 
   get status(): StreamState {
     return this.#life.state
+  }
+
+  /** See `LifeCycle.stateSinceMs`. */
+  get stateSinceMs(): number {
+    return this.#life.stateSinceMs
+  }
+
+  /** See `LifeCycle.stopsAtMs`. */
+  get stopsAtMs(): number | undefined {
+    return this.#life.stopsAtMs
   }
 
   get live(): boolean {
@@ -77,21 +197,38 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   /** Playlists and segments; empty after `discard`. */
   get files(): StreamFiles {
-    return this.#playlists.presentation.files
+    return this.#presentation.files
   }
 
+  /** Takes further playlists, and media that has left the cache. */
+  get archived(): Pick<FileStore, 'replace' | 'setOlder'> {
+    return this.#presentation.files
+  }
+
+  /** Source on air; undefined while there is none. */
+  get onAir(): SourceName | undefined {
+    return this.#sources.onAir?.name
+  }
+
+  /** Encoder on air or, if there is none, the main one or else the backup. */
   get encoder(): Encoder | undefined {
-    return this.#publication?.encoder
+    const { onAir } = this.#sources
+    if (onAir !== undefined && onAir.name !== 'slate') return onAir.encoder
+    return this.encoderOf('main') ?? this.encoderOf('backup')
+  }
+
+  encoderOf(source: EncoderSource): Encoder | undefined {
+    return this.#sources.find(source)?.encoder
   }
 
   /** Lowest sequence numbers that the stream has not used. */
   get freeSequence(): SequenceNumbers {
-    return this.#playlists.totals.freeSequence
+    return this.#totals.freeSequence
   }
 
-  /** What another process needs to continue the stream. */
-  get manifest(): StreamManifest {
-    return this.#playlists.manifest
+  /** State with which another process can continue the stream. */
+  get checkpoint(): StreamCheckpoint {
+    return this.#feed.checkpoint
   }
 
   /** Whether the stream has stopped and the linger of its files is over. */
@@ -104,37 +241,88 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     return this.#hasLeft
   }
 
+  /** Replaces the settings that are given. Another `preferredSource` goes on air at its next key frame. */
+  configure(changes: Partial<StreamConfiguration>): void {
+    this.#configuration = { ...this.#configuration, ...changes }
+    const { preferredSource = 'main', alwaysOn = false, slate = '' } = this.policy
+    this.#sources.prefer(preferredSource)
+    this.#life.keepUntilKeyExpires((alwaysOn && slate !== '') || this.pullUrl !== undefined)
+    this.#events.run(() => this.#events.push(() => this.emit('configured')))
+  }
+
+  /** Puts an encoder on air at its next key frame, and fails back to it from now on. */
+  switchSource(preferredSource: EncoderSource): void {
+    this.configure({ policy: { ...this.policy, preferredSource } })
+    this.#sources.request()
+  }
+
   /** Records a new stream key, and restarts the reconnect grace. */
   renewKey(expiresAtMs: number): void {
     this.#life.renewKey(expiresAtMs)
   }
 
-  /** Connects an encoder, which replaces the connected one. The stream must not be stopped. */
+  /** Connects an encoder, which replaces the connected one of its kind. The stream must not be stopped. */
   publish(encoder: Encoder): Publication {
     return this.#events.run(() => {
-      this.#dismiss('replaced')
-      this.#warnings.clear()
-      this.#budget.restart()
-      const options = { ...this.#options, budget: this.#budget }
-      const publication = new Publication(encoder, options, {
-        outputs: (outputs) =>
-          this.#events.run(() => {
-            this.#resume()
-            this.#consume(outputs)
-          }),
-        left: (...leave) => this.#events.run(() => this.#left(...leave)),
-      })
-      this.#publication = publication
-      this.#playlists.totals.addPublisher()
-      this.#life.stream()
+      const name = encoder.source ?? 'main'
+      this.#sources.find(name)?.dismiss('replaced')
+      const source = this.#connect(name, encoder)
+      this.#totals.addPublisher()
+      const { onAir } = this
+      if (onAir === undefined || onAir === 'slate') {
+        this.#warnings.clear()
+        this.#life.stream()
+      }
       this.#events.push(() => this.emit('publish', encoder))
-      return publication
+      if (onAir === undefined) this.#putOnAir({ to: source, reason: 'lost' })
+      return source.publication
     })
   }
 
-  /** Disconnects the encoder, which may connect again. */
+  /** Disconnects the encoders, which may connect again; at an overload of two, the one on air stays. */
   disconnect(reason: 'overloaded' | 'kicked' | 'draining'): void {
-    this.#events.run(() => this.#dismiss(reason))
+    this.#events.run(() => {
+      const { encoders, onAir } = this.#sources
+      const kept = reason === 'overloaded' && encoders.length > 1 ? onAir : undefined
+      for (const source of encoders) if (source !== kept) source.dismiss(reason)
+    })
+  }
+
+  /** Sends the transport stream to a reader as it comes, from the next key frame on. The stream must not be stopped. */
+  read(reader: Reader): void {
+    this.#readers.add(reader, this.#options.clock.nowUs())
+  }
+
+  /** The reader has disconnected. */
+  unread(reader: Reader): void {
+    this.#readers.delete(reader)
+  }
+
+  /** Disconnects the readers, which may connect again. */
+  closeReaders(): void {
+    this.#readers.close()
+  }
+
+  /** Number of readers that have called. */
+  get readers(): number {
+    return this.#readers.reported
+  }
+
+  /** A listener that the stream is sent to is connected or, with a reason, lost. @param remote  `host:port` */
+  reportPush(remote: string, lost?: PushEndReason): void {
+    if (this.status === 'STOPPED') return
+    const event = { remote, ...(lost && { lost }) }
+    this.#events.run(() => this.#events.push(() => this.emit('push', event)))
+  }
+
+  /** Warns the operator of what was seen elsewhere. */
+  warn(fact: WarningFact): void {
+    this.#events.run(() => this.#report(fact))
+  }
+
+  /** Ends a warning of calls that fail: the peer is connected. @param remote  `host:port` */
+  endWarning(code: 'PULL_FAILING' | 'PUSH_FAILING', remote: string): void {
+    this.#warnings.end(code, (fact) => 'remote' in fact && fact.remote === remote)
   }
 
   /** Ends the stream: disconnects the encoder and ends the playlist. Files stay available for the linger. */
@@ -142,9 +330,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (this.status === 'STOPPED') return
     this.#events.run(() => {
       this.#life.stop()
-      this.#dismiss('stopped')
+      for (const source of this.#sources.all) source.dismiss('stopped')
+      this.#readers.close()
       this.#take(this.#packager.end())
-      this.#playlists.presentation.end()
+      this.#presentation.end()
       this.#warnings.clear()
       this.#events.push(() => this.emit('end', { reason }))
     })
@@ -154,24 +343,33 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   tick(): void {
     const { due } = this.#life
     if (due !== undefined) this.stop(due)
-    this.#events.run(() => this.#watchSource(this.#options.clock.nowUs()))
+    this.#events.run(() => {
+      this.#playSlate()
+      this.#watchSources(this.#options.clock.nowUs())
+    })
     if (this.forgotten) this.discard()
   }
 
   /** Gives the stream up, since another process continues it: no event, no EXT-X-ENDLIST, no files. */
   leave(): void {
-    const publication = this.#publication
     this.removeAllListeners()
     this.#hasLeft = true
-    this.#publication = undefined
     this.#life.stop()
-    publication?.end('stopped')
-    publication?.encoder.close()
+    for (const source of this.#sources.all) {
+      this.#sources.remove(source)
+      source.dismiss('stopped')
+    }
+    this.#readers.close()
     this.discard()
   }
 
   discard(): void {
-    this.#playlists.presentation.discard()
+    this.#presentation.discard()
+  }
+
+  /** Counters of the packager. */
+  get packaging(): PackagerStats {
+    return this.#packager.stats
   }
 
   report(): StreamReport {
@@ -179,50 +377,183 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       id: this.id,
       life: this.#life,
       encoder: this.encoder,
+      sources: this.#sources,
       tracks: this.#tracks,
-      presentation: this.#playlists.presentation,
+      gopSec: this.#packager.gopSec,
+      presentation: this.#presentation,
       wantedSegments: this.#options.playlistSegments,
       queuedBytes: this.#queuedBytes,
-      totals: this.#playlists.totals.report(this.#budget.dropped),
+      readers: this.#readers.report(),
+      totals: this.#totals.report(this.#sources.payloadsDropped, this.#readers.sentBytes),
       warnings: this.#warnings.list,
     })
   }
 
-  #consume(outputs: readonly DemuxerOutput[]): void {
+  #connect(name: SourceName, encoder: Encoder): Source {
+    const budget = this.#sources.budgetOf(name, this.#options.clock.nowUs())
+    budget.restart()
+    const publication = new Publication(
+      encoder,
+      { ...this.#options, budget },
+      {
+        pushed: (payload, demuxed) => this.#pass(source, payload, demuxed),
+        outputs: (outputs) => this.#events.run(() => this.#receive(source, outputs)),
+        left: (...leave) => this.#events.run(() => this.#left(source, ...leave)),
+      },
+    )
+    const source = new Source(name, publication)
+    this.#sources.add(source)
+    return source
+  }
+
+  /** Passes a payload on to the readers, or keeps it for them until its source is on air. */
+  #pass(source: Source, payload: Buffer, demuxed: Demuxed): void {
+    const { log } = source
+    if (this.#readers.size === 0) log.clear()
+    else if (source !== this.#sources.onAir) log.push(payload, demuxed)
+    else this.#readers.push(payload, demuxed, log, this.#options.clock.nowUs())
+  }
+
+  #receive(source: Source, outputs: readonly DemuxerOutput[]): void {
     const wallMs = this.#options.clock.wallMs()
+    const isOnAir = source === this.#sources.onAir
+    source.handle(outputs, wallMs, isOnAir)
+    for (const output of outputs)
+      if (output.type === 'program') this.#sources.setTracks(source, output.program.tracks)
+    if (isOnAir) {
+      this.#resume()
+      this.#consume(outputs, wallMs)
+    } else this.#switchIfDue()
+  }
+
+  #switchIfDue(): void {
+    const change = this.#nextSource()
+    if (change === undefined) return
+    const wallMs = this.#options.clock.wallMs()
+    const { onAir } = this.#sources
+    if (change.reason === 'lost' && onAir !== undefined)
+      this.#consume(onAir.publication.takeOpen(), wallMs)
+    if (onAir !== undefined) this.#endTimeline(wallMs)
+    this.#putOnAir(change)
+  }
+
+  #nextSource(): SourceChange | undefined {
+    if (this.status === 'STOPPED') return undefined
+    const { failback = true } = this.policy
+    return this.#sources.next(this.#options.clock.nowUs(), {
+      failback,
+      hasSlate: this.#slate !== undefined,
+    })
+  }
+
+  /** Bytes of the slate, if it may be on air: after an encoder, or also before the first one. */
+  get #slate(): Buffer | undefined {
+    const { slate, alwaysOn = false } = this.policy
+    if (!slate || (this.status === 'READY' && !alwaysOn)) return undefined
+    return this.#options.readSlate?.(slate)
+  }
+
+  /** Ends the timeline of a source that is no longer on air. */
+  #endTimeline(replacedMs: number | undefined): void {
+    this.#take(this.#packager.discontinuity(replacedMs))
+    this.#audio.reset()
+  }
+
+  #putOnAir({ to, reason }: SourceChange): void {
+    const source = to === 'slate' ? this.#openSlate() : to
+    const from = this.#sources.putOnAir(source)
+    this.#readers.switchTo(source.log, this.#options.clock.nowUs())
+    const { name } = source
+    if (from !== undefined) {
+      this.#totals.addSourceChange()
+      this.#events.push(() => this.emit('source', { from, to: name, reason }))
+    }
+    if (name === 'slate') this.#interrupt('no-media')
+    else if (this.status === 'INTERRUPTED' && source.gop.begun) this.#life.stream()
+    const repeatedMs = this.#packager.dateMs - source.gop.beganMs
+    const { gopSec = 0 } = this.#packager
+    if (repeatedMs > Math.max(MAX_REPEATED_MS, gopSec * 1000)) source.gop.clear()
+    for (const { output, wallMs } of source.gop.take()) this.#consume([output], wallMs)
+  }
+
+  #openSlate(): Source {
+    const slate = new Slate(this.#slate!, this.#options.clock)
+    return this.#connect('slate', slate)
+  }
+
+  #playSlate(): void {
+    const source = this.#sources.onAir
+    if (!(source?.encoder instanceof Slate)) return
+    if (source.encoder.bytes !== this.#slate) source.dismiss('stopped')
+    else for (const payload of source.encoder.takeDue()) source.publication.push(payload)
+  }
+
+  #consume(outputs: readonly DemuxerOutput[], wallMs: number): void {
     for (const output of outputs) {
       if (output.type === 'program') this.#tracks = output.program.tracks
-      this.#take(this.#packager.push(output, wallMs))
+      // A part that ends before its next frame has arrived lets players ask for one that the switch takes away.
+      if (output.type === 'header' && this.#sources.awaitsKeyFrame) continue
+      const steady = this.#audio.push(output)
+      if (steady.length > 1) this.#sources.spend((steady.length - 1) * SILENT_PACKET_US)
+      for (const each of steady) this.#take(this.#packager.push(each, wallMs))
     }
   }
 
   #take(outputs: readonly PackagerOutput[]): void {
     for (const output of outputs) {
-      if (output.type === 'fact') this.#report(output.fact)
-      else if (output.type === 'segment') this.#addSegment(output)
-      else if (!this.#playlists.take(output)) this.#report({ code: 'TOO_MANY_SPLICES', points: 1 })
-      if (output.type === 'target') this.#goLiveIfPlayable()
+      this.#sources.spend(workOfPackaging(output))
+      switch (output.type) {
+        case 'part':
+          this.#presentation.appendPart(output.part)
+          break
+        case 'segment':
+          this.#addSegment(output.segment)
+          break
+        case 'start':
+          this.#feed.mark()
+          this.#totals.startSegment(output.start)
+          this.#presentation.start(output.start)
+          break
+        case 'renditions':
+          this.#feed.mark()
+          this.#presentation.setRenditions(output.renditions)
+          break
+        case 'target':
+          this.#feed.mark()
+          this.#presentation.setTarget(output.targetSec, output.partTargetSec)
+          this.#goLiveIfPlayable()
+          break
+        case 'date-range':
+          // Without room it is not in the checkpoint, which would be sent again for each section.
+          if (this.#presentation.addDateRange(output.dateRange)) this.#feed.mark()
+          else this.#report({ code: 'TOO_MANY_SPLICES', points: 1 })
+          break
+        case 'fact':
+          this.#report(output.fact)
+          break
+      }
     }
   }
 
-  #addSegment(output: Extract<PackagerOutput, { readonly type: 'segment' }>): void {
-    const { segment } = output
-    this.#playlists.presentation.files.reserve(this.#queuedBytes)
+  #addSegment(segment: Segment): void {
+    if (!this.#audio.begun) this.#audio.begin(this.#packager.tracks)
+    this.#presentation.files.reserve(this.#queuedBytes)
     // Retains the memory for the listeners: the cache may refuse or release the segment before they are called.
     this.#options.cache.slabs.hold(segment.chunks)
-    this.#playlists.take(output)
+    this.#presentation.append(segment, this.#nowMs)
+    this.#totals.addSegment(segment)
     if (segment.sizeBytes > 0) this.#events.push(() => this.#emitSegment(segment))
     this.#goLiveIfPlayable()
   }
 
-  #emitManifest(): void {
-    const isHeard = this.listenerCount('manifest') > 0
-    const change = this.#playlists.takeChange({ isHeard })
-    if (change !== undefined) this.emit('manifest', change)
+  #emitCheckpoint(): void {
+    if (this.listenerCount('checkpoint') > 0) this.emit('checkpoint', this.#feed.take())
+    else this.#feed.clear()
   }
 
   #goLiveIfPlayable(): void {
-    if (this.status !== 'STREAMING' || this.live || !this.#playlists.presentation.playable) return
+    if (this.status !== 'STREAMING' || this.onAir === 'slate') return
+    if (this.live || !this.#presentation.playable) return
     this.#life.goLive()
     this.#events.push(() => this.emit('live'))
   }
@@ -231,71 +562,126 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const { slabs } = this.#options.cache
     // Pinned memory is never reused, since listeners may retain segments.
     if (this.listenerCount('segment') > 0) slabs.pin(segment.chunks)
-    this.emit('segment', segment)
-    slabs.release(segment.chunks)
+    try {
+      this.emit('segment', segment)
+    } finally {
+      slabs.release(segment.chunks)
+    }
   }
 
-  #report(fact: Fact): void {
+  #report(fact: WarningFact): void {
     this.#warnings.report(fact, this.#options.clock.nowUs())
   }
 
-  get #queuedBytes(): number {
-    return this.#packager.queuedBytes + (this.#publication?.queuedBytes ?? 0)
+  /** Time of the monotonic clock of the cache. */
+  get #nowMs(): number {
+    return this.#options.clock.nowUs() / 1000
   }
 
-  #watchSource(nowUs: number): void {
-    this.#playlists.presentation.files.reserve(this.#queuedBytes)
+  get #queuedBytes(): number {
+    return this.#packager.queuedBytes + this.#sources.queuedBytes
+  }
+
+  #watchSources(nowUs: number): void {
+    this.#presentation.files.reserve(this.#queuedBytes)
     const { neededBytes, maxBytes, advisedBytes } = this.#options.cache.stats
     const figures = {
-      ...reportPlaylist(this.#playlists.presentation, this.#options.playlistSegments),
-      cutSegments: this.#playlists.totals.mainSegments,
+      ...reportPlaylist(this.#presentation, this.#options.playlistSegments),
+      cutSegments: this.#totals.mainSegments,
       short: neededBytes > maxBytes,
       advisedBytes,
     }
-    const publication = this.#publication
-    const facts: Fact[] = [...this.#budget.factsAt(nowUs)]
-    if (publication !== undefined) {
-      facts.push(...publication.observe(figures, nowUs))
-      facts.push(...this.#packager.facts)
+    const facts = this.#sources.factsAt(nowUs)
+    for (const source of this.#sources.all) {
+      const observed = source.publication.observe(figures, nowUs)
+      if (source === this.#sources.onAir)
+        facts.push(...observed, ...this.#packager.facts, ...this.#audio.facts)
+      facts.push(...this.#watchKey(source))
     }
     this.#warnings.observe(facts, nowUs)
-    if (this.#budget.isExhausted(nowUs)) this.#dismiss('too-costly')
-    else if (publication?.excess !== undefined) {
-      this.#report(publication.excess)
-      this.#dismiss('bitrate-exceeded')
-    } else if (publication?.silent === true && this.status === 'STREAMING') {
-      this.#life.interrupt()
-      // The open segment stays open: media may continue on the same timeline.
-      this.#take(this.#packager.settle())
-      this.#playlists.presentation.files.rest()
-      this.#events.push(() => this.emit('interrupted', { reason: 'no-media' }))
+    for (const source of this.#sources.all) this.#dismissIfExcessive(source, nowUs)
+    this.#switchIfDue()
+    const isPausing = this.#sources.areSilent && this.status === 'STREAMING'
+    if (isPausing) this.#interrupt('no-media')
+    if (this.onAir === 'slate') return
+    // The open segment stays open: media may continue on the same timeline.
+    if (isPausing || this.#life.lost) this.#take(this.#packager.settle())
+    if (isPausing) this.#presentation.files.markIdle()
+  }
+
+  #dismissIfExcessive(source: Source, nowUs: number): void {
+    const { excess } = source.publication
+    if (this.#sources.budgetOf(source.name, nowUs).isExhausted(nowUs)) source.dismiss('too-costly')
+    else if (excess !== undefined) {
+      this.#report(excess)
+      source.dismiss('bitrate-exceeded')
     }
-    if (this.#life.lost) this.#take(this.#packager.settle())
+  }
+
+  #watchKey({ encoder }: Source): WarningFact[] {
+    const { source = 'main', keyExpiresAtMs } = encoder
+    if (keyExpiresAtMs === undefined) return []
+    const leftSec = (keyExpiresAtMs - this.#options.clock.wallMs()) / 1000
+    if (leftSec > KEY_EXPIRING_SEC) return []
+    if (keyExpiresAtMs !== this.#announcedExpiryMs.get(source)) {
+      this.#announcedExpiryMs.set(source, keyExpiresAtMs)
+      const expiresAt = new Date(keyExpiresAtMs)
+      this.#events.push(() => this.emit('key-expiring', { source, expiresAt }))
+    }
+    return [{ code: 'KEY_EXPIRING', leftSec }]
+  }
+
+  #interrupt(reason: InterruptionReason): void {
+    if (this.status !== 'STREAMING') return
+    this.#life.interrupt(reason)
+    this.#events.push(() => this.emit('interrupted', { reason }))
   }
 
   /** Resumes the stream when media of a silent encoder arrives. */
   #resume(): void {
-    if (this.status === 'INTERRUPTED' && this.#publication?.silent === false) this.#life.stream()
+    const { onAir } = this.#sources
+    if (
+      this.status === 'INTERRUPTED' &&
+      onAir?.name !== 'slate' &&
+      onAir?.publication.silent === false
+    )
+      this.#life.stream()
   }
 
-  #dismiss(reason: LeaveReason): void {
-    const publication = this.#publication
-    publication?.end(reason)
-    publication?.encoder.close()
-  }
-
-  #left(publication: Publication, reason: LeaveReason, rest: readonly DemuxerOutput[]): void {
-    if (this.#publication !== publication) return
-    const interrupted = this.status === 'STREAMING' && reason !== 'replaced'
+  #left(source: Source, reason: LeaveReason, rest: readonly DemuxerOutput[]): void {
+    const wasOnAir = source === this.#sources.onAir
+    if (!this.#sources.remove(source)) return
+    const isExpected = reason === 'replaced' || reason === 'stopped'
+    if (!wasOnAir) {
+      if (isExpected) return
+      const isWaiting = this.onAir === 'slate' && this.#sources.encoders.length === 0
+      if (isWaiting) this.#interrupt(reason)
+      else this.#events.push(() => this.emit('standby-lost', { source: source.name, reason }))
+      return
+    }
+    const { clock } = this.#options
+    const wallMs = clock.wallMs()
+    const due = reason === 'replaced' ? undefined : this.#nextSource()
+    // The slate waits for the next look, after the interruption.
+    const next = due?.to === 'slate' ? undefined : due
+    const isLost = this.status === 'STREAMING' && next === undefined
+    const lost = isLost && !isExpected ? reason : undefined
     // First, so that segments cut from `rest` do not make the stream live again.
-    if (interrupted) this.#life.interrupt()
-    this.#consume(rest)
-    const replacedMs = reason === 'replaced' ? this.#options.clock.wallMs() : undefined
-    this.#take(this.#packager.discontinuity(replacedMs))
-    this.#publication = undefined
-    this.#warnings.observe([], this.#options.clock.nowUs())
-    this.#playlists.presentation.files.rest()
+    if (lost !== undefined) this.#life.interrupt(lost)
+    this.#consume(rest, wallMs)
+    this.#endTimeline(reason === 'replaced' || next !== undefined ? wallMs : undefined)
+    if (next !== undefined) {
+      this.#putOnAir(next)
+      return
+    }
+    this.#warnings.observe([], clock.nowUs())
+    this.#presentation.files.markIdle()
     this.#life.leaveLive()
-    if (interrupted) this.#events.push(() => this.emit('interrupted', { reason }))
+    if (lost !== undefined) this.#events.push(() => this.emit('interrupted', { reason: lost }))
   }
+}
+
+/** @returns for example `20260102T030405Z-{id}` */
+export function nameRun(startedAtMs: number, id: string): string {
+  return `${new Date(startedAtMs).toISOString().replace(/[-:]|\.\d+/g, '')}-${id}`
 }

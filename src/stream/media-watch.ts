@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 
 const SILENT_AFTER_US = 10_000_000
 

@@ -3,25 +3,32 @@
  *
  * @module
  */
-import type { Clock } from '../clock.ts'
-import type { DemuxerOutput } from '../mpegts/demux/demuxer-output.ts'
+import type { Clock } from '../timing/clock.ts'
+import { Demuxer, type DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { BitrateLimit } from './bitrate-limit.ts'
 import { SourceMonitor } from '../diagnosis/source-monitor.ts'
 import { LinkMonitor } from '../diagnosis/link-monitor.ts'
 import { MediaWatch } from './media-watch.ts'
-import { MeteredDemuxer } from './metered-demuxer.ts'
-import type { PublisherReport } from '../contract/report.ts'
+import type { EncoderSource, InterruptionReason, PublisherReport } from '../api/records.ts'
 import type { PlaylistFigures } from '../diagnosis/shortage-watch.ts'
-import type { Fact } from '../diagnosis/warnings.ts'
-import type { WorkBudget } from './work-budget.ts'
+import type { WarningFact } from '../diagnosis/warnings.ts'
+import type { Demuxed } from './payload-log.ts'
+import { TrackBitrates } from './track-bitrates.ts'
+import { GAP_US, PAYLOAD_US, workOfMedia, workOfStats, type WorkBudget } from './work-budget.ts'
 
 /** Encoder of a publication, independent of its transport. */
 export interface Encoder {
+  /** Which of the stream's encoders it is; default: the main one. */
+  readonly source?: EncoderSource
   /** Program selected in the encoder's stream key. */
   readonly program?: ProgramChoice
+  /** Expiry of the encoder's stream key, in milliseconds since 1970; undefined: it has none. */
+  readonly keyExpiresAtMs?: number
   /** Time at which the encoder's latest packet arrived, in microseconds of `Clock.nowUs`. */
   readonly lastPacketUs: number
+  /** The same for its latest packet of media; default: all of them are. */
+  readonly lastDataUs?: number
   /** Size of the payloads that were received but not pushed; default 0. */
   readonly queuedBytes?: number
   report(): PublisherReport
@@ -29,29 +36,19 @@ export interface Encoder {
   close(): void
 }
 
-/**
- * Reason for the end of a publication: SHUTDOWN by the encoder, idle timeout, another encoder, bitrate over the limit,
- * CPU cost over the limit, overload of the process, the operator, a drain of the node, or end of the stream.
- */
-export type LeaveReason =
-  | 'shutdown'
-  | 'timeout'
-  | 'replaced'
-  | 'bitrate-exceeded'
-  | 'too-costly'
-  | 'overloaded'
-  | 'kicked'
-  | 'draining'
-  | 'stopped'
+/** Reason for the end of a publication: an interruption, another encoder, or the end of the stream. */
+export type LeaveReason = Exclude<InterruptionReason, 'no-media'> | 'replaced' | 'stopped'
 
 /** Receiver of a publication's outputs: its stream. */
-export interface PublicationListener {
+interface PublicationListener {
+  /** A payload has been demuxed; its outputs follow. */
+  pushed(payload: Buffer, demuxed: Demuxed): void
   outputs(outputs: readonly DemuxerOutput[]): void
   /** @param rest  outputs for the PES packets that were open at the end */
-  left(publication: Publication, reason: LeaveReason, rest: readonly DemuxerOutput[]): void
+  left(reason: LeaveReason, rest: readonly DemuxerOutput[]): void
 }
 
-export interface PublicationOptions {
+interface PublicationOptions {
   readonly clock: Clock
   /** CPU budget of the media. */
   readonly budget: WorkBudget
@@ -63,16 +60,26 @@ export interface PublicationOptions {
   readonly maxBitrateBps?: number
 }
 
-/** Calling order: `push`, `gap` and `observe` while it lasts, then `end`; then `push`, `gap` and `end` do nothing. */
+/**
+ * Calling order: `push`, `gap` and `observe` while it lasts, then `end`; then `push`, `gap` and `end` do nothing.
+ *
+ * While the CPU budget is used up, payloads are dropped; to the demuxer they are lost packets.
+ */
 export class Publication {
   readonly encoder: Encoder
   readonly #link = new LinkMonitor()
   readonly #bitrate: BitrateLimit
   readonly #media = new MediaWatch()
+  readonly #bitrates = new TrackBitrates()
   readonly #source: SourceMonitor
   readonly #clock: Clock
-  readonly #demuxer: MeteredDemuxer
+  readonly #demuxer: Demuxer
+  readonly #budget: WorkBudget
   readonly #listener: PublicationListener
+  /** Cost of the demuxer's counters that the budget has paid. */
+  #countedUs = 0
+  /** Payloads lost or dropped since the latest demuxed one. */
+  #missing = 0
   #ended = false
 
   constructor(encoder: Encoder, options: PublicationOptions, listener: PublicationListener) {
@@ -81,7 +88,8 @@ export class Publication {
     this.#bitrate = new BitrateLimit(options.maxBitrateBps ?? Infinity)
     this.#source = new SourceMonitor({ program, segmentSec: options.segmentSec })
     this.#clock = options.clock
-    this.#demuxer = new MeteredDemuxer(program, options.budget)
+    this.#demuxer = new Demuxer({ program })
+    this.#budget = options.budget
     this.#listener = listener
   }
 
@@ -95,8 +103,13 @@ export class Publication {
     return (this.encoder.queuedBytes ?? 0) + this.#demuxer.openBytes
   }
 
-  /** Fact that the bitrate exceeds the limit: the encoder is to be disconnected. Undefined within the limit. */
-  get excess(): Fact | undefined {
+  /** See `TrackBitrates.bps`. */
+  get bitrates(): ReadonlyMap<number, number> {
+    return this.#bitrates.bps
+  }
+
+  /** The fact that the bitrate exceeds the limit: the encoder is to be disconnected. Undefined within the limit. */
+  get excess(): WarningFact | undefined {
     return this.#bitrate.excess
   }
 
@@ -105,9 +118,10 @@ export class Publication {
    *
    * @returns facts about the connection and about the media that it carries
    */
-  observe(playlist: PlaylistFigures, nowUs: number): readonly Fact[] {
+  observe(playlist: PlaylistFigures, nowUs: number): readonly WarningFact[] {
     const report = this.encoder.report()
     this.#media.observe(nowUs)
+    this.#bitrates.observe(nowUs)
     const { stats, program, programNumbers } = this.#demuxer
     const { packetsDropped = 0 } = report
     const figures = { stats, program, programNumbers, packetsDropped, ...playlist }
@@ -121,24 +135,53 @@ export class Publication {
   /** @param payload  the next bytes of the transport stream; must not be changed afterwards */
   push(payload: Buffer): void {
     if (this.#ended) return
-    const outputs = this.#demuxer.push(payload, this.#clock.nowUs())
-    if (outputs.length === 0) return
+    if (!this.#budget.admit(payload.length, this.#clock.nowUs())) {
+      this.#missing++
+      return
+    }
+    this.#closeGap()
+    const outputs = this.#demuxer.push(payload)
+    const countedUs = workOfStats(this.#demuxer.stats)
+    let workUs = PAYLOAD_US + countedUs - this.#countedUs
     for (const output of outputs) {
+      workUs += workOfMedia(output)
       this.#source.handle(output)
       this.#media.handle(output)
+      this.#bitrates.handle(output)
     }
-    this.#listener.outputs(outputs)
+    this.#countedUs = countedUs
+    this.#budget.spend(workUs)
+    this.#listener.pushed(payload, { outputs, program: this.#demuxer.program })
+    if (outputs.length > 0) this.#listener.outputs(outputs)
   }
 
   /** Reports payloads lost before the next one. */
   gap(lostPackets: number): void {
-    if (!this.#ended) this.#demuxer.gap(lostPackets)
+    if (!this.#ended) this.#missing += lostPackets
+  }
+
+  /** Returns the open PES packets of an encoder that is silent: each would be complete with the next one. */
+  takeOpen(): readonly DemuxerOutput[] {
+    return this.#demuxer.end()
   }
 
   /** Ends the publication and outputs the open PES packets. */
   end(reason: LeaveReason): void {
     if (this.#ended) return
     this.#ended = true
-    this.#listener.left(this, reason, this.#demuxer.end())
+    this.#closeGap()
+    this.#listener.left(reason, this.#demuxer.end().filter(isWhole))
   }
+
+  #closeGap(): void {
+    if (this.#missing === 0) return
+    this.#demuxer.gap(this.#missing)
+    this.#budget.spend(GAP_US)
+    this.#missing = 0
+  }
+}
+
+/** An encoder that has gone may have been cut off within a frame, at which a decoder fails. */
+function isWhole(output: DemuxerOutput): boolean {
+  return output.type !== 'unit' || output.unit.track.kind !== 'video' || !output.unit.damaged
 }

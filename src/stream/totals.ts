@@ -3,16 +3,16 @@
  *
  * @module
  */
-import type { StreamTotals } from '../contract/report.ts'
+import type { StreamTotals } from '../api/records.ts'
 import type { SequenceNumbers } from '../hls/cut/segment-plan.ts'
 import type { RenditionName } from '../hls/file-names.ts'
-import type { SegmentStart } from '../hls/rendition/segment-start.ts'
-import type { Segment } from '../hls/store/segment.ts'
+import type { SegmentStart, Segment } from '../hls/store/segment.ts'
 
 export class Totals {
   #freeSequence: SequenceNumbers
   #first: RenditionName | undefined
   #publishers = 0
+  #sourceChanges = 0
   #segments = 0
   #mainSegments = 0
   #segmentBytes = 0
@@ -36,6 +36,10 @@ export class Totals {
     this.#publishers++
   }
 
+  addSourceChange(): void {
+    this.#sourceChanges++
+  }
+
   /** Takes the numbers of a segment that begins. */
   startSegment({ mediaSequence, discontinuitySequence }: SegmentStart): void {
     this.#freeSequence = { media: mediaSequence + 1, discontinuity: discontinuitySequence + 1 }
@@ -54,13 +58,15 @@ export class Totals {
     this.#segmentBytes += sizeBytes
   }
 
-  report(payloadsDropped: number): StreamTotals {
+  report(payloadsDropped: number, srtBytesSent: number): StreamTotals {
     return {
       segments: this.#segments,
       segmentBytes: this.#segmentBytes,
       durationSec: this.#durationSec,
       payloadsDropped,
       publishers: this.#publishers,
+      sourceChanges: this.#sourceChanges,
+      srtBytesSent,
     }
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Connections of webhooks, shared so that silent receivers, however many, do not delay a receiver that answers.
+ * Connections of webhooks, shared so that silent receivers, however many, do not delay a receiver that responds.
  *
  * An attempt starts in one of a few places. It leaves the place after PLACE_TIME_MS, or earlier when it ends. Later
  * it occupies only its connection. So below the connection limits an attempt waits for a place, never for the timeout
@@ -18,7 +18,7 @@ export type Standing = 'proven' | 'new' | 'failing'
 const PLACES: Readonly<Record<Standing, number>> = { proven: 48, new: 20, failing: 2 }
 export const PLACE_TIME_MS = 250
 
-/** Max number of connections in total, and to one origin. */
+/** Maximum number of connections in total, and to one origin. */
 export const MAX_CONNECTIONS = 512
 export const MAX_CONNECTIONS_PER_ORIGIN = 32
 
@@ -39,7 +39,7 @@ interface Claim {
 }
 
 /**
- * Grants places and connections. Within a standing the newest claim comes first: in a flood of URLs that never answer,
+ * Grants places and connections. Within a standing the newest claim comes first: in a flood of URLs that never respond,
  * most waiting claims are for these URLs, and a healthy URL must not wait behind them.
  */
 export class ConnectionSlots {

@@ -4,9 +4,9 @@
  * @module
  */
 import type { Logger } from '../logger.ts'
-import type { QueuedEvent } from './url-queues.ts'
+import type { QueuedEvent } from './event.ts'
 
-export interface FailedDelivery {
+interface FailedDelivery {
   readonly url: string
   readonly event: QueuedEvent
   /** Error code, response status or other reason; contains nothing of the URL or of a body. */

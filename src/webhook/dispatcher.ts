@@ -5,18 +5,24 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { machineClock, type Clock } from '../clock.ts'
+import { machineClock, type Clock } from '../timing/clock.ts'
 import { MillraceError } from '../errors.ts'
-import { IntervalLimiter } from '../interval-limiter.ts'
+import { IntervalLimiter } from '../timing/interval-limiter.ts'
 import type { Logger } from '../logger.ts'
-import { isForbiddenUrl, parseAllowList, type AllowList } from './address-rules.ts'
+import { isForbiddenUrl, parseAllowList, type AllowList } from '../outbound/address-rules.ts'
+import type { LookUpOptions } from '../outbound/look-up.ts'
 import { WebhookClient } from './client.ts'
 import { ConnectionSlots, PLACE_TIME_MS, type Slot } from './connection-slots.ts'
 import { DeliveryLog } from './delivery-log.ts'
-import { encodeEvent, encodeHeaders, type WebhookEvent } from './event.ts'
-import type { LookUpOptions } from './look-up.ts'
-import type { AddressedEvent, EventOutbox } from './outbox.ts'
-import { UrlQueues, type QueuedEvent, type UrlQueue } from './url-queues.ts'
+import {
+  encodeEvent,
+  encodeHeaders,
+  type AddressedEvent,
+  type EventOutbox,
+  type QueuedEvent,
+  type WebhookEvent,
+} from './event.ts'
+import { UrlQueues, type UrlQueue } from './url-queues.ts'
 
 export interface WebhookDispatcherOptions {
   /** Keys that sign each webhook: the current one and, during a rotation, the previous one. */
@@ -30,13 +36,28 @@ export interface WebhookDispatcherOptions {
   /** Waits; rejects when the signal aborts. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<unknown>
   readonly createResolver?: LookUpOptions['createResolver']
-  /** Keeps events for other processes; default: they are lost with this one. */
-  readonly outbox?: EventOutbox | undefined
+  /** Called after each attempt, and for each event that is dropped without one. */
+  readonly onAttempt?: ((attempt: Attempt) => void) | undefined
+  /** Returns what keeps events for other processes; default: they are lost with this one. */
+  readonly readOutbox?: () => EventOutbox | undefined
+}
+
+/** An attempt to deliver an event to a URL, or its end without one. */
+interface Attempt {
+  readonly url: string
+  readonly event: QueuedEvent
+  /** Number of attempts so far. */
+  readonly attempts: number
+  readonly outcome: 'delivered' | 'retried' | 'dropped'
+  /** Status of the response; undefined without one. */
+  readonly status?: number | undefined
+  /** Why it was not delivered: an error code or the response status, nothing of the URL or of a body. */
+  readonly failure?: string
 }
 
 /** Counters since the dispatcher was created. An event counts once per URL, a suppressed event once. */
 export interface WebhookStats {
-  /** Events answered with 2xx. */
+  /** Events with a 2xx response. */
   readonly delivered: number
   /** Failed attempts. */
   readonly failed: number
@@ -74,16 +95,12 @@ const RETRY_FOR_US = 10 * 60 * 1_000_000
 const LIMITED_INTERVAL_US = 10 * 1_000_000
 
 /** Failure of an event that became too old while it waited for a connection. */
-const TOO_OLD: Failure = { reason: 'waited too long for a connection' }
+const TOO_OLD = 'waited too long for a connection'
 
 /** Abort reason shared by all attempts: to create an error for each attempt would cost a stack trace. */
-const ANSWERED = new Error('answered')
+const ENDED = new Error('the attempt has ended')
 
-interface Failure {
-  /** Text for the log: an error code or the response status, nothing of the URL or of a body. */
-  readonly reason: string
-  /** Whether the receiver responded, but not with 2xx. */
-  readonly isAnswer?: boolean
+interface Result extends Pick<Attempt, 'status' | 'failure'> {
   /** Whether no further attempt can succeed. */
   readonly isFinal?: boolean
 }
@@ -98,7 +115,8 @@ class Dispatcher implements WebhookDispatcher {
   readonly #clock: Clock
   readonly #sleep: (delayMs: number, signal: AbortSignal) => Promise<unknown>
   readonly #log: DeliveryLog
-  readonly #outbox: EventOutbox | undefined
+  readonly #onAttempt: (attempt: Attempt) => void
+  readonly #readOutbox: () => EventOutbox | undefined
   readonly #client: WebhookClient
   readonly #slots = new ConnectionSlots()
   readonly #limiter = new IntervalLimiter(LIMITED_INTERVAL_US)
@@ -118,8 +136,13 @@ class Dispatcher implements WebhookDispatcher {
     this.#clock = clock
     this.#sleep = options.sleep ?? ((delayMs, signal) => delay(delayMs, undefined, { signal }))
     this.#log = new DeliveryLog(options.logger)
-    this.#outbox = options.outbox
+    this.#onAttempt = options.onAttempt ?? (() => undefined)
+    this.#readOutbox = options.readOutbox ?? (() => undefined)
     this.#client = new WebhookClient(this.#allowed, { clock, createResolver })
+  }
+
+  get #outbox(): EventOutbox | undefined {
+    return this.#readOutbox()
   }
 
   send(urls: readonly string[], event: WebhookEvent): void {
@@ -149,7 +172,8 @@ class Dispatcher implements WebhookDispatcher {
   deliver(event: AddressedEvent): void {
     if (this.#isClosing) return
     for (const url of event.urls) {
-      if (isForbiddenUrl(this.#allowed, url)) this.#drop(url, event, 'ADDRESS_FORBIDDEN')
+      if (isForbiddenUrl(this.#allowed, url))
+        this.#drop({ url, event, attempts: 0, failure: 'ADDRESS_FORBIDDEN' })
       else this.#queues.push(url, event)
     }
   }
@@ -203,58 +227,59 @@ class Dispatcher implements WebhookDispatcher {
 
   /** Attempts delivery until it succeeds, no further attempt is allowed, or the queue is discarded. */
   async #deliver(queue: UrlQueue, event: QueuedEvent): Promise<void> {
+    const { url } = queue
     let retryMs = FIRST_RETRY_MS
-    while (!queue.isDiscarded) {
+    for (let attempts = 1; !queue.isDiscarded; attempts++) {
       if (this.#isClosing && this.#outbox !== undefined) return this.#discardAtClose(queue)
       const isLastAttempt = this.#isClosing
-      const failure = await this.#attempt(queue, event)
+      const { status, failure, isFinal = false } = await this.#attempt(queue, event)
       if (queue.isDiscarded) return
       if (failure === TOO_OLD) {
-        this.#drop(queue.url, event, failure.reason)
+        this.#drop({ url, event, attempts: attempts - 1, failure })
         return
       }
       this.#queues.recordAttempt(queue, { isDelivered: failure === undefined })
       if (failure === undefined) {
         this.#stats.delivered++
-        this.#outbox?.settle(event.id, queue.url)
+        this.#outbox?.settle(event.id, url)
+        this.#onAttempt({ url, event, attempts, outcome: 'delivered', status })
         return
       }
       this.#stats.failed++
       const nextAgeUs = this.#clock.nowUs() + retryMs * 1000 - event.createdUs
-      if (isLastAttempt || failure.isFinal === true || nextAgeUs > RETRY_FOR_US) {
-        this.#drop(queue.url, event, failure.reason)
-        if (isLastAttempt && failure.isAnswer !== true) this.#discardRest(queue)
+      if (isLastAttempt || isFinal || nextAgeUs > RETRY_FOR_US) {
+        this.#drop({ url, event, attempts, status, failure })
+        if (isLastAttempt && status === undefined) this.#discardRest(queue)
         return
       }
-      const isFirst = retryMs === FIRST_RETRY_MS
-      this.#log.logRetry({ url: queue.url, event, failure: failure.reason, isFirst })
+      this.#log.logRetry({ url, event, failure, isFirst: attempts === 1 })
+      this.#onAttempt({ url, event, attempts, outcome: 'retried', status, failure })
       await this.#pause(queue, retryMs)
       retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
     }
   }
 
-  /** @returns undefined if the event was delivered */
-  async #attempt(queue: UrlQueue, event: QueuedEvent): Promise<Failure | undefined> {
+  /** @returns a failure unless the event was delivered */
+  async #attempt(queue: UrlQueue, event: QueuedEvent): Promise<Result> {
     const attempt = new AbortController()
-    const answered = new AbortController()
+    const ended = new AbortController()
     const url = new URL(queue.url)
     let slot: Slot | undefined
     queue.attempt = attempt
     try {
       slot = await this.#slots.acquire(url.origin, queue.standing, attempt.signal)
-      if (this.#clock.nowUs() - event.createdUs > RETRY_FOR_US) return TOO_OLD
-      this.#after(PLACE_TIME_MS, answered.signal, slot.leavePlace)
-      this.#after(ATTEMPT_TIMEOUT_MS, answered.signal, () => attempt.abort())
+      if (this.#clock.nowUs() - event.createdUs > RETRY_FOR_US) return { failure: TOO_OLD }
+      this.#after(PLACE_TIME_MS, ended.signal, slot.leavePlace)
+      this.#after(ATTEMPT_TIMEOUT_MS, ended.signal, () => attempt.abort())
       const headers = encodeHeaders(event, this.#clock.wallMs(), this.#readKeys())
       const status = await this.#client.send(url, headers, event.body, attempt.signal)
-      if (status >= 200 && status < 300) return undefined
-      return { reason: `answered ${status}`, isAnswer: true }
+      return status >= 200 && status < 300 ? { status } : { status, failure: `answered ${status}` }
     } catch (error) {
-      if (attempt.signal.aborted) return { reason: `no answer within ${ATTEMPT_TIMEOUT_MS} ms` }
-      const reason = errorCode(error)
-      return { reason, isFinal: reason === 'ADDRESS_FORBIDDEN' }
+      if (attempt.signal.aborted) return { failure: `no answer within ${ATTEMPT_TIMEOUT_MS} ms` }
+      const failure = errorCode(error)
+      return { failure, isFinal: failure === 'ADDRESS_FORBIDDEN' }
     } finally {
-      answered.abort(ANSWERED)
+      ended.abort(ENDED)
       slot?.release()
       queue.attempt = undefined
     }
@@ -272,10 +297,12 @@ class Dispatcher implements WebhookDispatcher {
     void this.#sleep(delayMs, signal).then(act, () => undefined)
   }
 
-  #drop(url: string, event: QueuedEvent, reason: string): void {
+  #drop(attempt: Omit<Attempt, 'outcome'> & { readonly failure: string }): void {
+    const { url, event, failure } = attempt
     this.#stats.dropped++
     this.#outbox?.settle(event.id, url)
-    this.#log.logDrop({ url, event, failure: reason })
+    this.#log.logDrop({ url, event, failure })
+    this.#onAttempt({ ...attempt, outcome: 'dropped' })
   }
 
   /** Discards the queue. The first event is already counted as dropped, the others are counted here. */
@@ -286,7 +313,11 @@ class Dispatcher implements WebhookDispatcher {
   #noteOverflow(queue: UrlQueue, events: readonly QueuedEvent[]): void {
     const [first] = events
     this.#stats.dropped += events.length
-    for (const { id } of events) this.#outbox?.settle(id, queue.url)
+    for (const event of events) {
+      this.#outbox?.settle(event.id, queue.url)
+      const failure = 'queue is full'
+      this.#onAttempt({ url: queue.url, event, attempts: 0, outcome: 'dropped', failure })
+    }
     if (queue.hasOverflowed || first === undefined) return
     queue.hasOverflowed = true
     this.#log.logDrop({ url: queue.url, event: first, failure: 'queue is full' })

@@ -1,21 +1,35 @@
 /**
- * Events of streams and of the service, and the JSON body and the headers of their webhooks.
+ * Events of streams and of the service: as they happen, as they wait for their delivery, and the JSON body and the headers of
+ * their webhooks.
+ *
+ * To add one:
+ * - its type, here
+ * - who sends it: `service/notifications.ts`, told by an event of `StreamEvents` in `stream/live-stream.ts`, or by a caller
+ * - if the dashboard's journal has it: `web/dashboard/wire.ts`, `web/dashboard/journal.ts`
+ * - the table of `test/hostile/webhooks.test.ts`, and `docs/api.md`
  *
  * @module
  */
 import type { OutgoingHttpHeaders } from 'node:http'
 import { signWebhook } from '../auth/standard-webhooks.ts'
-import type { StreamState } from '../contract/state.ts'
+import type { StreamState } from '../api/records.ts'
 
 export type WebhookType =
   | 'stream.ready'
   | 'stream.live'
   | 'stream.interrupted'
+  | 'stream.source_changed'
   | 'stream.stopped'
   | 'stream.rejected'
   | 'stream.warning'
+  | 'stream.key_expiring'
   | 'stream.resumed'
   | 'stream.viewers'
+  | 'stream.push_connected'
+  | 'stream.push_lost'
+  | 'archive.started'
+  | 'archive.completed'
+  | 'archive.failed'
   | 'service.started'
 
 export interface WebhookEvent {
@@ -30,6 +44,27 @@ export interface WebhookEvent {
   readonly data: object
   /** Key of the rate limit: at most one event per stream and key in 10 s. Default: no limit. */
   readonly rateLimitKey?: string
+}
+
+/** Event that waits for its delivery. Its body is shared by the queues of all its URLs. */
+export interface QueuedEvent {
+  readonly type: WebhookType
+  readonly streamId: string | undefined
+  readonly id: string
+  readonly body: Buffer
+  readonly createdUs: number
+}
+
+/** An event and all its URLs. */
+export interface AddressedEvent extends QueuedEvent {
+  readonly urls: readonly string[]
+}
+
+/** Keeps events for other processes, which deliver them if this one ends before. */
+export interface EventOutbox {
+  keep(event: AddressedEvent): void
+  /** Notes that an event was delivered to a URL, or dropped. */
+  settle(eventId: string, url: string): void
 }
 
 /**

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Standing } from './connection-slots.ts'
-import type { WebhookType } from './event.ts'
+import type { QueuedEvent } from './event.ts'
 
 export const MAX_EVENTS_PER_URL = 256
 export const MAX_URLS = 4096
@@ -15,15 +15,6 @@ const OVERHEAD_BYTES = 64
 
 /** Abort reason, one object for all queues: thousands of queues at a time would cost a stack trace each. */
 const DISCARDED = new Error('the queue was discarded')
-
-/** A waiting event. Its body is shared by the queues of all its URLs. */
-export interface QueuedEvent {
-  readonly type: WebhookType
-  readonly streamId: string | undefined
-  readonly id: string
-  readonly body: Buffer
-  readonly createdUs: number
-}
 
 /** Events of one URL, oldest first. The first is being delivered; `UrlQueues` drops it only with the whole queue. */
 export class UrlQueue {
@@ -45,7 +36,7 @@ export class UrlQueue {
   }
 }
 
-export interface UrlQueuesOptions {
+interface UrlQueuesOptions {
   /** Takes a queue with its first event, for delivery. */
   readonly onQueue: (queue: UrlQueue) => void
   /** Takes events that were dropped to make room. */

@@ -1,11 +1,15 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { findSigner, keyId, sign, verify } from '../../src/auth/signature.ts'
+import { findSigner, keyId, sign } from '../../src/auth/signature.ts'
 
 // RFC 4231 section 4.3, test case 2.
 const SECRET = 'Jefe'
 const BODY = Buffer.from('what do ya want for nothing?')
 const SIGNATURE = '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843'
+
+function verify(bytes: Uint8Array, signature: string, secret: string): boolean {
+  return findSigner(bytes, signature, [secret]) === secret
+}
 
 t.test('signs RFC 4231 test case 2 in lower-case hexadecimal', async (t) => {
   t.equal(sign(BODY, SECRET), SIGNATURE)

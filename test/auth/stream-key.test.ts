@@ -7,8 +7,8 @@ import {
   parseStreamKey,
   verifyStreamKey,
 } from '../../src/auth/stream-key.ts'
-import { MillraceError, RejectCode } from '../../src/errors.ts'
-import type { ErrorCode } from '../../src/errors.ts'
+import { MillraceError, type ErrorCode } from '../../src/errors.ts'
+import { RejectCode } from '../../src/srt/wire/reject-code.ts'
 import { MAX_STREAM_ID_BYTES } from '../../src/srt/wire/limits.ts'
 
 const SECRET = '0123456789abcdef0123456789abcdef'
@@ -168,6 +168,7 @@ t.test("accepts the form of SRT's access control guidelines", async (t) => {
     encodeURIComponent(`#!::m=publish,r=demo,token=${TOKEN}`),
     // A Blackmagic Web Presenter writes its own names in front; here its user gave the whole key as the stream's name.
     `#!::bmd_uuid=0e1df79f-77e6-465c,bmd_name=wp-003,r=mode=publish,rid=demo,token=${TOKEN},m=publish`,
+    `#!::bmd_uuid=0e1df79f-77e6-465c,bmd_name=wp-003,u=mode=publish,rid=demo,token=${TOKEN}`,
   ]
   for (const text of accepted) t.equal(await codeOf(text), undefined, text.slice(0, 60))
   const refused: Record<string, RegExp> = {

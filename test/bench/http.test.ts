@@ -71,7 +71,7 @@ t.test('self times of profiles are sorted, without idle time', async (t) => {
     nodes: [
       frame(1, '(root)'),
       frame(2, '(idle)'),
-      frame(3, 'sendFile', 'file:///work/app/dist/http/file-reply.js'),
+      frame(3, 'sendFile', 'file:///work/app/dist/playback/file-reply.js'),
       frame(4, 'writev'),
     ],
     startTime: 0,
@@ -82,7 +82,7 @@ t.test('self times of profiles are sorted, without idle time', async (t) => {
   }
   t.same(topSelfTimes([profile, profile], 5), [
     { share: 0.8333333333333334, name: 'writev', place: '' },
-    { share: 0.16666666666666666, name: 'sendFile', place: 'dist/http/file-reply.js:42' },
+    { share: 0.16666666666666666, name: 'sendFile', place: 'dist/playback/file-reply.js:42' },
   ])
   t.equal(topSelfTimes([profile], 1).length, 1)
 })

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { BitReader } from '../../src/binary/bit-reader.ts'
 import { crc32Mpeg2 } from '../../src/binary/crc32.ts'
-import { unwrapTimestamp33 } from '../../src/binary/timestamp-33.ts'
+import { unwrapTimestamp } from '../../src/mpegts/timestamps.ts'
 import { BitWriter } from '../codec/nal-builder.ts'
 
 t.test('reads bit fields of any width and position', async () => {
@@ -60,16 +60,16 @@ t.test('computes CRC-32/MPEG-2 (13818-1 Annex A)', async (t) => {
 
 t.test('unwraps timestamps beyond 33 bits (13818-1 2.4.3.7)', async (t) => {
   const wrap = 2 ** 33
-  t.equal(unwrapTimestamp33(10, wrap - 10), wrap + 10)
-  t.equal(unwrapTimestamp33(wrap - 10, 10), -10)
-  t.equal(unwrapTimestamp33(wrap - 10, wrap + 10), wrap - 10)
+  t.equal(unwrapTimestamp(10, wrap - 10), wrap + 10)
+  t.equal(unwrapTimestamp(wrap - 10, 10), -10)
+  t.equal(unwrapTimestamp(wrap - 10, wrap + 10), wrap - 10)
   fc.assert(
     fc.property(
       fc.integer({ min: -(2 ** 45), max: 2 ** 45 }),
       fc.integer({ min: -(2 ** 32), max: 2 ** 32 - 1 }),
       (reference, distance) => {
         const time = reference + distance
-        return unwrapTimestamp33(((time % wrap) + wrap) % wrap, reference) === time
+        return unwrapTimestamp(((time % wrap) + wrap) % wrap, reference) === time
       },
     ),
   )

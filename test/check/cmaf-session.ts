@@ -4,12 +4,18 @@
  *
  * @module
  */
-import type { Exchange, Role } from '../../src/check/exchange.ts'
+import type { Exchange, RequestRole } from '../../src/check/exchange.ts'
 import { FragmentWriter } from '../../src/mp4/fragment.ts'
-import { codecStringOf, encodeInitSegment, timescaleOf } from '../../src/mp4/init-segment.ts'
+import { encodeInitSegment, timescaleOf } from '../../src/mp4/init-segment.ts'
 import type { Sample } from '../../src/mp4/sample.ts'
 import { readFixture } from '../mpegts/demux.ts'
-import { readAudio, readVideo, unitsOfKind, type Samples } from '../mp4/fragmented-track.ts'
+import {
+  codecStringOf,
+  readAudio,
+  readVideo,
+  unitsOfKind,
+  type Samples,
+} from '../mp4/fragmented-track.ts'
 import { load } from './rules/fixture.ts'
 import { ORIGIN } from './session.ts'
 
@@ -144,7 +150,7 @@ function sumSec(parts: readonly Part[]): number {
 
 function loadMedia({ name, letter, init, segments }: Rendition): Exchange[] {
   const playlistUrl = `${BASE}${name}.m3u8`
-  const request = (role: Role, file: string, body: Buffer): Exchange => {
+  const request = (role: RequestRole, file: string, body: Buffer): Exchange => {
     const url = BASE + file
     const { reply, ...exchange } = load('', 10, { role, url, playlistUrl })
     const type = letter === 'v1' ? 'video/mp4' : 'audio/mp4'

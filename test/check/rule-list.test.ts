@@ -1,16 +1,17 @@
 /**
- * The list of rules in docs/check.md, as generated from the table. `npm run docs` writes it.
+ * docs/check-rules.md: the list of rules, as generated from the table. `npm run docs` writes it.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { ruleList } from '../../src/check/report/rule-list.ts'
+import { PLAYER_NAMES } from '../../src/check/report/text.ts'
+import { PLAYERS, type Rule } from '../../src/check/rules/rule.ts'
 import { RULES } from '../../src/check/rules/table.ts'
 import { rule } from './report/results.ts'
 
-const PAGE = new URL('../../docs/check.md', import.meta.url)
+const PAGE = new URL('../../docs/check-rules.md', import.meta.url)
 const LIST = /(?<=<!-- rules: [^>]* -->\n)[^]*(?=<!-- rules end -->)/
 
-t.test('docs/check.md holds the generated list of rules', async (t) => {
+t.test('docs/check-rules.md holds the generated list of rules', async (t) => {
   const page = readFileSync(PAGE, 'utf8')
   const list = `${ruleList(RULES)}\n`
   t.match(page, LIST)
@@ -37,3 +38,22 @@ t.test('a row has the rule, its requirement, what players do, and the remedy', a
 | \`PART_OVER_TARGET\` MUST, RFC 8216bis 4.4.4.9 | No part is longer than PART-TARGET. | Apple stops: Refuses the playlist.<br>hls.js degrades: Estimates the live edge wrongly. | Announce the longest part that can occur as PART-TARGET. |`,
   )
 })
+
+/** Table of rules in Markdown. */
+function ruleList(rules: readonly Rule[]): string {
+  const rows = rules.map(({ id, clause, level, requirement, effects, remedy }) => {
+    const told = PLAYERS.flatMap((player) => {
+      const effect = effects[player]
+      return effect === undefined
+        ? []
+        : `${PLAYER_NAMES[player]} ${effect.severity}: ${effect.text}`
+    })
+    const cells = [`\`${id}\` ${level}, ${clause}`, requirement, told.join('<br>'), remedy]
+    return `| ${cells.map(escapeCell).join(' | ')} |`
+  })
+  return ['| rule | requirement | players | remedy |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+}

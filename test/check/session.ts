@@ -7,13 +7,13 @@
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import Fastify, { type InjectOptions } from 'fastify'
-import type { Exchange, Role } from '../../src/check/exchange.ts'
+import type { Exchange, RequestRole } from '../../src/check/exchange.ts'
 import { withDirectives } from '../../src/check/playlist/directives.ts'
 import { liveEdge, parseMediaPlaylist } from '../../src/check/playlist/media-playlist.ts'
 import { parseMultivariantPlaylist } from '../../src/check/playlist/multivariant-playlist.ts'
 import { MULTIVARIANT_URI, TS_MULTIVARIANT_URI, type Format } from '../../src/hls/file-names.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
-import { playback } from '../../src/http/playback.ts'
+import { playback } from '../../src/playback/fastify-plugin.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 
@@ -60,7 +60,7 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
   await app.register(playback, { prefix: '/video', source: { findStream: () => stream } })
   const exchanges: Exchange[] = []
   const load = async (
-    role: Role,
+    role: RequestRole,
     url: string,
     { playlistUrl, method = 'GET', headers = {} }: Partial<Exchange> = {},
   ): Promise<string> => {
@@ -90,7 +90,7 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
   }
 
   const seen = new Set<string>()
-  const loadOnce = async (role: Role, url: string, playlistUrl: string) => {
+  const loadOnce = async (role: RequestRole, url: string, playlistUrl: string) => {
     if (seen.has(url)) return
     seen.add(url)
     await load(role, url, { playlistUrl })
@@ -159,7 +159,7 @@ export async function recordSession(options: SessionOptions = {}): Promise<Excha
   return exchanges
 }
 
-type Load = (role: Role, url: string, rest?: Partial<Exchange>) => Promise<string>
+type Load = (role: RequestRole, url: string, rest?: Partial<Exchange>) => Promise<string>
 
 async function probe(
   load: Load,

@@ -17,6 +17,8 @@ t.test('calls each endpoint of a service that checks the age of requests', async
   const { live, publisher } = await client.call('status', { stream_id: 'studio' })
   t.same([live, publisher], [false, null])
   t.match(await client.call('kick', { stream_id: 'studio', ban_sec: 5 }), { status: 'READY' })
+  const switching = { stream_id: 'studio', source: 'backup' } as const
+  await t.rejects(client.call('switch-source', switching), { code: 'SOURCE_UNAVAILABLE' })
   const { streams, next } = await client.call('streams', {})
   t.same([streams.map(({ stream_id }) => stream_id), next], [['studio'], null])
   const stopped = await client.call('stop-stream', { stream_id: 'studio' })

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { Advance, Advanced } from '../../src/cluster/registry/calls.ts'
-import type { Continuation } from '../../src/cluster/registry/records.ts'
+import type { Advance, Advanced } from '../../src/cluster/registry/registry.ts'
+import type { Handover } from '../../src/cluster/registry/registered.ts'
 import { createRandom, type Random } from '../support/random.ts'
 import { SEQUENCE_CLOCK, RegistryModel } from './registry/model.ts'
 import { SimulatedWebhooks } from './simulated-webhooks.ts'
@@ -421,7 +421,7 @@ class Cluster {
     )
   }
 
-  #holdOf({ stream, free, entries }: Continuation, old: Hold | undefined): Hold {
+  #holdOf({ stream, free, entries }: Handover, old: Hold | undefined): Hold {
     const window = new Map(entries.map((each) => [each.mediaSequence, each.value as Segment]))
     const media = Math.max(free.media, old?.media ?? 0)
     const end = Math.max(0, ...window.keys()) + 1
@@ -533,7 +533,7 @@ class Cluster {
       ...{ serial, first: hold.first, status: hold.status, epoch: hold.epoch, run: hold.run },
       entries: this.#entries(hold, [...hold.window.keys()]),
       free: { media: hold.media, discontinuity: hold.discontinuity + 1 },
-      ...{ startedAtMs: 0, keyExpiresAtMs: START_MS + 7_200_000, settings: {}, awayMs: 0 },
+      ...{ startedAtMs: 0, keyExpiresAtMs: START_MS + 7_200_000, options: {}, awayMs: 0 },
     }
     const by = { node: node.name, fence: hold.fence }
     this.#callOf(
@@ -620,7 +620,7 @@ class Cluster {
     const keyExpiresAtMs = START_MS + 7_200_000 + this.#random.below(10_000)
     this.#callOf(
       node,
-      (r) => r.start(id, { settings: {}, keyExpiresAtMs }),
+      (r) => r.start(id, { options: {}, keyExpiresAtMs }),
       (stream) => {
         isAnswered = true
         if (stream !== undefined) this.#webhooks.tell(node.name, id, 'stream.ready')

@@ -4,13 +4,17 @@
  *
  * @module
  */
-import type { Clock } from '../../src/clock.ts'
+import type { Clock } from '../../src/timing/clock.ts'
 import type { RunName } from '../../src/cluster/registry/outboxes.ts'
-import { unavailable } from '../../src/cluster/redis.ts'
+import { unavailable } from '../../src/cluster/registry/redis.ts'
 import { createLogger } from '../../src/logger.ts'
-import { WebhookOutbox } from '../../src/service/cluster/webhook-outbox.ts'
-import { encodeEvent, type WebhookEvent, type WebhookType } from '../../src/webhook/event.ts'
-import type { AddressedEvent } from '../../src/webhook/outbox.ts'
+import { WebhookOutbox } from '../../src/cluster/node/outbox/webhook-outbox.ts'
+import {
+  encodeEvent,
+  type WebhookEvent,
+  type WebhookType,
+  type AddressedEvent,
+} from '../../src/webhook/event.ts'
 import type { Random } from '../support/random.ts'
 import type { RegistryModel } from './registry/model.ts'
 
@@ -271,8 +275,6 @@ class NodeWebhooks {
             return isAnnounced
           }),
       },
-    })
-    this.#outbox.join({
       webhookUrls: URLS,
       readClusterSecrets: () => ['c'.repeat(32)],
       webhooks: {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { decodeAc3Header } from '../../src/codec/ac3.ts'
 import { decodeAdtsHeader } from '../../src/codec/adts.ts'
-import { findAudioFrame, type ReadBytes } from '../../src/codec/audio-frame.ts'
+import { findAudioFrame } from '../../src/codec/audio-frame.ts'
 import { decodeMpegAudioHeader } from '../../src/codec/mpeg-audio.ts'
 
 // First bytes of a stream as ffmpeg, LAME and TwoLAME write them; frame size, rate and channels as ffprobe reads them.
@@ -71,8 +71,8 @@ function frame(sizeBytes: number, sampleRateIndex = 3): Buffer {
   return bytes
 }
 
-function readerOf(bytes: Buffer): ReadBytes {
-  return (at, count) => bytes.subarray(at, at + count)
+function readerOf(bytes: Buffer) {
+  return (at: number, count: number) => bytes.subarray(at, at + count)
 }
 
 t.test('findAudioFrame accepts a header when another frame follows', async (t) => {

@@ -1,8 +1,11 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { inspectH265AccessUnit } from '../../src/codec/h265.ts'
-import { decodeH265Sequence, decodeH265Sps } from '../../src/codec/h265-sps.ts'
-import { decodeH265VpsFrameRate } from '../../src/codec/h265-vps.ts'
+import {
+  decodeH265Sequence,
+  decodeH265Sps,
+  decodeH265VpsFrameRate,
+} from '../../src/codec/h265-parameter-sets.ts'
 import { BitWriter, byteStream, nalUnit, pieces } from './nal-builder.ts'
 
 // Encoder settings, the set it wrote, what ffprobe says of the stream; the codec strings as ISO/IEC 14496-15 E.3 has them.

@@ -12,7 +12,7 @@ function pps(id: number, fill: number, sizeBytes = 100): ParameterSet {
 const sps: ParameterSet = { kind: 'sps', id: 0, nal: Buffer.alloc(20, 0x67) }
 
 t.test('remembered parameter sets are limited in bytes', async (t) => {
-  const sets = new ParameterSets(['sps', 'pps'])
+  const sets = new ParameterSets('h264')
   const flood = Array.from({ length: 200_000 }, (_, id) => pps(id, 0x68, 5))
   sets.push([sps, ...flood])
   const heldBytes = bytesOf(sets.missingFrom([]))
@@ -20,7 +20,7 @@ t.test('remembered parameter sets are limited in bytes', async (t) => {
 })
 
 t.test('a replaced set frees its bytes, and so do invalidated ones', async (t) => {
-  const sets = new ParameterSets(['sps', 'pps'])
+  const sets = new ParameterSets('h264')
   sets.push([sps])
   for (let round = 0; round < 1000; round++) sets.push([pps(0, round & 0xff), pps(1, round & 0xff)])
   t.same(sets.missingFrom([]), [sps, pps(0, 999 & 0xff), pps(1, 999 & 0xff)])

@@ -1,48 +1,65 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { flagWarnings, parseFlags, readOptions } from '../../src/config/environment.ts'
+import { flagWarnings, readSettings } from '../../src/config/environment.ts'
 import { usableMemoryBytes } from '../../src/config/machine-memory.ts'
-import { completeOptions, configWarnings } from '../../src/config/options.ts'
-import type { Options } from '../../src/config/schema.ts'
-import { SETTINGS } from '../../src/config/settings.ts'
-import { writeSetting } from '../../src/config/setting-path.ts'
+import { completeSettings, configWarnings } from '../../src/config/complete-settings.ts'
+import type { GivenSettings } from '../../src/config/schema.ts'
+import { SETTINGS, writeSetting } from '../../src/config/setting-names.ts'
 import {
   parseAddresses,
   parseFormats,
   parseRedisUrls,
   parseSecrets,
 } from '../../src/config/setting-types.ts'
-import { settingsTable } from '../../src/config/settings-table.ts'
+import { canReusePort } from '../../src/srt/io/socket.ts'
 import { MAX_LATENCY_MS } from '../../src/srt/wire/limits.ts'
+import { essentialSettings, GUIDE, settingsByGroup } from './settings-page.ts'
 
 const SECRETS = { hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) }
 
-t.test('README.md holds the generated table of settings, with their defaults', async (t) => {
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
-  t.ok(readme.includes(settingsTable()), `README.md must hold this table:\n${settingsTable()}`)
-  const config = completeOptions(SECRETS)
+t.test('each setting is in one group of docs/settings.md', (t) => {
+  const listed = Object.values(GUIDE).flatMap(Object.keys)
+  t.strictSame(listed.toSorted(), SETTINGS.map(({ env }) => env).toSorted())
+  t.end()
+})
+
+t.test('docs/settings.md and README.md hold the generated tables of settings', async (t) => {
+  const pages = { 'docs/settings.md': settingsByGroup(), 'README.md': essentialSettings() }
+  for (const [name, tables] of Object.entries(pages)) {
+    const url = new URL(`../../${name}`, import.meta.url)
+    const page = readFileSync(url, 'utf8')
+    const place = /(?<=<!-- settings: [^>]* -->\n)[^]*?(?=<!-- settings end -->)/
+    t.match(page, place, `${name} has their place`)
+    if (process.env['UPDATE_DOCS'] === '1')
+      writeFileSync(
+        url,
+        page.replace(place, () => tables),
+      )
+    else t.equal(place.exec(page)?.[0], tables, '`npm run docs` writes the tables')
+  }
+  const config = completeSettings(SECRETS)
   t.match(config, {
     http: { port: 8080 },
     srt: { port: 10_080, latencyMs: 120 },
   })
 })
 
-t.test('docs/api.md names the longest latency that SRT_LATENCY_MS takes', async (t) => {
-  const docs = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8')
+t.test('docs/api-reference.md names the longest latency that SRT_LATENCY_MS takes', async (t) => {
+  const docs = readFileSync(new URL('../../docs/api-reference.md', import.meta.url), 'utf8')
   t.match(docs, new RegExp(`^\\| \`latency_ms\` .* at most ${MAX_LATENCY_MS} *\\|$`, 'm'))
 })
 
 t.test('HLS_FORMATS names formats in any order', async (t) => {
-  t.same(parseFormats(completeOptions(SECRETS).hls.formats), ['ts', 'cmaf'])
+  t.same(parseFormats(completeSettings(SECRETS).hls.formats), ['ts', 'cmaf'])
   t.same(parseFormats('cmaf, ts'), ['ts', 'cmaf'])
   t.same(parseFormats('cmaf'), ['cmaf'])
   for (const formats of ['cmaf,ts', 'ts', 'cmaf']) {
-    t.equal(completeOptions({ ...SECRETS, hls: { formats } }).hls.formats, formats)
+    t.equal(completeSettings({ ...SECRETS, hls: { formats } }).hls.formats, formats)
   }
   for (const formats of ['', 'fmp4', 'ts,', 'ts cmaf', 'TS']) {
     t.throws(
-      () => completeOptions({ ...SECRETS, hls: { formats } }),
+      () => completeSettings({ ...SECRETS, hls: { formats } }),
       { message: `HLS_FORMATS is "${formats}": expected ts, cmaf, or both with a comma between` },
       formats,
     )
@@ -50,14 +67,14 @@ t.test('HLS_FORMATS names formats in any order', async (t) => {
 })
 
 t.test('CACHE_MAX_MIB is a quarter of the memory unless set', async (t) => {
-  t.equal(completeOptions(SECRETS, 2 * 1024 ** 3).cache.maxMib, 512)
+  t.equal(completeSettings(SECRETS, 2 * 1024 ** 3).cache.maxMib, 512)
   t.equal(
-    completeOptions(SECRETS).cache.maxMib,
-    completeOptions(SECRETS, usableMemoryBytes()).cache.maxMib,
+    completeSettings(SECRETS).cache.maxMib,
+    completeSettings(SECRETS, usableMemoryBytes()).cache.maxMib,
     'of this machine by default',
   )
-  t.equal(completeOptions({ ...SECRETS, cache: { maxMib: 100 } }).cache.maxMib, 100)
-  t.match(settingsTable(), '| `CACHE_MAX_MIB` | a quarter of memory | a whole number from 16 to ')
+  t.equal(completeSettings({ ...SECRETS, cache: { maxMib: 100 } }).cache.maxMib, 100)
+  t.match(settingsByGroup(), '| `CACHE_MAX_MIB` | a quarter of memory | a whole number from 16 to ')
 })
 
 t.test('a setting is named in the environment and as a flag after its path', async (t) => {
@@ -65,23 +82,72 @@ t.test('a setting is named in the environment and as a flag after its path', asy
   t.ok(names.has('HLS_MAX_SEGMENT_SEC hls-max-segment-sec'))
   t.ok(names.has('RECONNECT_GRACE_SEC reconnect-grace-sec'))
   t.ok(names.has('PUBLIC_URL public-url'))
+  t.ok(names.has('ARCHIVE archive'), 'unless the schema says otherwise')
+  t.ok(names.has('AWS_ACCESS_KEY_ID aws-access-key-id'))
 })
 
 t.test('a flag overrides the environment, and an empty variable counts as not set', async (t) => {
-  const { values } = parseFlags(['--srt-port', '7000', '--hls-segment-sec=1.5'])
-  const env = { SRT_PORT: '6000', HTTP_PORT: '', HMAC_SECRET: SECRETS.hmacSecret, JWT_SECRET: 'x' }
-  const config = completeOptions(readOptions(env, values) as Options)
+  const flags = { 'srt-port': '7000', 'hls-segment-sec': '1.5' }
+  const env = {
+    ...{ SRT_PORT: '6000', HTTP_PORT: '' },
+    ...{ HMAC_SECRET: SECRETS.hmacSecret, JWT_SECRET: SECRETS.jwtSecret },
+  }
+  const config = completeSettings(readSettings(env, flags) as GivenSettings)
   t.match(config, {
     srt: { port: 7000 },
     http: { port: 8080 },
     hls: { segmentSec: 1.5 },
-    jwtSecret: 'x',
+    jwtSecret: SECRETS.jwtSecret,
+  })
+})
+
+t.test('the program refuses a secret under 32 characters, of which a library warns', async (t) => {
+  for (const name of ['HMAC_SECRET', 'JWT_SECRET', 'CLUSTER_SECRET']) {
+    const error = t.throws(() => readSettings({ [name]: 'tiny-s3cret' }, {}), {
+      code: 'CONFIG_INVALID',
+      message: new RegExp(`^${name} has 11 bytes: expected at least 32 characters without a comma`),
+    }) as Error
+    t.notMatch(error.message, /tiny/)
+  }
+  const flags = { 'hmac-secret-file': '/run/hmac' }
+  t.throws(() => readSettings({}, flags, () => 'tiny\n'), { message: /^HMAC_SECRET has 4 bytes/ })
+  t.match(completeSettings({ ...SECRETS, hmacSecret: 'tiny' }), { hmacSecret: 'tiny' })
+})
+
+t.test('names all wrong settings at once, and all broken rules, without a secret', async (t) => {
+  const env = {
+    ...{ HTTP_PORT: 'eighty', SRT_PORT: '70000', HMAC_SECRET: 'tiny-s3cret' },
+    ...{ WEBHOOK_SECRET: 'my s3cret', JWT_SECRET_FILE: '/run/none' },
+  }
+  const unreadable = new Map<string, string>()
+  const options = readSettings(env, {}, undefined, ({ env: name }, { message }) =>
+    unreadable.set(name, message),
+  ) as GivenSettings
+  const values = t.throws(() => completeSettings(options, undefined, unreadable), {
+    code: 'CONFIG_INVALID',
+  }) as Error
+  t.strictSame(
+    values.message.split('\n').map((line) => line.trim().split(':')[0]),
+    [
+      'several settings are wrong',
+      'HMAC_SECRET has 11 bytes',
+      'JWT_SECRET_FILE is /run/none',
+      'HTTP_PORT is "eighty"',
+      'SRT_PORT is 70000',
+      'WEBHOOK_SECRET has 9 bytes',
+    ],
+  )
+  t.notMatch(values.message, /s3cret/)
+  const broken = { ...SECRETS, tls: { cert: '/c.pem' }, http: { port: 0, workers: 2 } }
+  t.throws(() => completeSettings({ ...broken, jwtSecret: SECRETS.hmacSecret }), {
+    message:
+      /^several settings are wrong:\n {2}HMAC_SECRET and JWT_SECRET .*\n {2}TLS_KEY .*\n {2}HTTP_PORT is 0/,
   })
 })
 
 t.test('rejects a bad value with its setting, the value and the allowed values', async (t) => {
   const refused = (env: Record<string, string>) => () =>
-    completeOptions({ ...SECRETS, ...readOptions(env, {}) })
+    completeSettings({ ...SECRETS, ...readSettings(env, {}) })
   t.throws(refused({ HTTP_PORT: 'eighty' }), {
     code: 'CONFIG_INVALID',
     message: 'HTTP_PORT is "eighty": expected a whole number from 0 to 65535',
@@ -101,7 +167,7 @@ t.test('rejects a bad value with its setting, the value and the allowed values',
 
 t.test('accepts first, all or a program number as TS_PROGRAM', async (t) => {
   const given = (program: string) =>
-    completeOptions({ ...SECRETS, ...readOptions({ TS_PROGRAM: program }, {}) }).ts.program
+    completeSettings({ ...SECRETS, ...readSettings({ TS_PROGRAM: program }, {}) }).ts.program
   for (const text of ['first', 'all', '1', '007', '65535']) t.equal(given(text), text)
   t.equal(given(''), 'first', 'empty is not set')
   for (const text of ['0', '65536', '-1', '1.5', 'First', 'one', '100000']) {
@@ -111,7 +177,7 @@ t.test('accepts first, all or a program number as TS_PROGRAM', async (t) => {
 })
 
 t.test('accepts one or more addresses, or a single wildcard, as SRT_HOST', async (t) => {
-  const given = (host: string) => () => completeOptions({ ...SECRETS, srt: { host } }).srt.host
+  const given = (host: string) => () => completeSettings({ ...SECRETS, srt: { host } }).srt.host
   const lists: [string, string[]][] = [
     ['0.0.0.0', ['0.0.0.0']],
     ['::', ['::']],
@@ -135,17 +201,17 @@ t.test(
   'rejects a missing secret with advice to make one, and a bad secret without printing it',
   async (t) => {
     const without = (key: 'hmacSecret' | 'jwtSecret') => () =>
-      completeOptions({ ...SECRETS, [key]: undefined })
+      completeSettings({ ...SECRETS, [key]: undefined })
     t.throws(without('hmacSecret'), { message: /^HMAC_SECRET is not set: .*millrace keygen/ })
     t.throws(without('jwtSecret'), { message: /^JWT_SECRET is not set: .*millrace keygen/ })
-    t.throws(() => completeOptions({ ...SECRETS, hmacSecret: '' }), {
+    t.throws(() => completeSettings({ ...SECRETS, hmacSecret: '' }), {
       message: /^HMAC_SECRET is empty/,
     })
-    const notText = { ...SECRETS, hmacSecret: 4711 } as unknown as Options
-    t.throws(() => completeOptions(notText), { message: /^HMAC_SECRET is not text/ })
-    t.throws(() => completeOptions(notText), { message: /^((?!4711).)*$/ })
+    const notText = { ...SECRETS, hmacSecret: 4711 } as unknown as GivenSettings
+    t.throws(() => completeSettings(notText), { message: /^HMAC_SECRET is not text/ })
+    t.throws(() => completeSettings(notText), { message: /^((?!4711).)*$/ })
     const passphrase = (text: string) => () =>
-      completeOptions({ ...SECRETS, srt: { passphrase: text } })
+      completeSettings({ ...SECRETS, srt: { passphrase: text } })
     t.throws(passphrase('tooshort'), {
       code: 'CONFIG_INVALID',
       message: 'SRT_PASSPHRASE has 8 bytes: expected 10 to 80 bytes',
@@ -159,7 +225,7 @@ t.test(
 
 t.test('accepts two values of a secret, new and old, during a rotation', async (t) => {
   const given = (hmacSecret: string, jwtSecret = SECRETS.jwtSecret) =>
-    completeOptions({ hmacSecret, jwtSecret }).hmacSecret
+    completeSettings({ hmacSecret, jwtSecret }).hmacSecret
   const [fresh, old] = ['n'.repeat(32), 'o'.repeat(32)]
   const pairs: [string, string[]][] = [
     ['one', ['one']],
@@ -183,7 +249,7 @@ t.test('rejects equal secrets in any encoding, also as half of a pair', async (t
   const [same, other, fresh] = ['s'.repeat(32), 'o'.repeat(32), 'n'.repeat(32)]
   const base64 = (text: string) => Buffer.from(text).toString('base64')
   const random = randomBytes(32).toString('base64')
-  const equal: [string, Options][] = [
+  const equal: [string, GivenSettings][] = [
     ['HMAC_SECRET and JWT_SECRET', { hmacSecret: same, jwtSecret: same }],
     ['HMAC_SECRET and JWT_SECRET', { hmacSecret: `${fresh},${same}`, jwtSecret: same }],
     [
@@ -228,18 +294,18 @@ t.test('rejects equal secrets in any encoding, also as half of a pair', async (t
     ],
   ]
   for (const [names, options] of equal) {
-    const error = t.throws(() => completeOptions(options), {
+    const error = t.throws(() => completeSettings(options), {
       code: 'CONFIG_INVALID',
       message: new RegExp(`^${names} are the same: expected different secrets`),
     })
     t.ok((error as Error).message.length <= 160)
   }
   const webhook = { secret: `whsec_${random}` }
-  t.match(completeOptions({ hmacSecret: same, jwtSecret: other, webhook }).webhook, webhook)
+  t.match(completeSettings({ hmacSecret: same, jwtSecret: other, webhook }).webhook, webhook)
 })
 
 t.test('rejects a METRICS_TOKEN that no Authorization header can hold', async (t) => {
-  const given = (token: string) => () => completeOptions({ ...SECRETS, metrics: { token } })
+  const given = (token: string) => () => completeSettings({ ...SECRETS, metrics: { token } })
   const [fresh, old] = ['n'.repeat(32), 'o'.repeat(32)]
   for (const token of ['', fresh, `${fresh}, ${old}`]) t.equal(given(token)().metrics.token, token)
   for (const token of [`${fresh} ${old}`, `${fresh}\n`, `${fresh}é`, `${fresh},${old}\t!`]) {
@@ -251,9 +317,51 @@ t.test('rejects a METRICS_TOKEN that no Authorization header can hold', async (t
   }
 })
 
+t.test('accepts an archive in a bucket, with the credentials that all S3 tools take', async (t) => {
+  const given = (env: Record<string, string>) => () =>
+    completeSettings({ ...SECRETS, ...readSettings(env, {}) }).archive
+  const key = { AWS_ACCESS_KEY_ID: 'AKIA', AWS_SECRET_ACCESS_KEY: 's3cret/+=' }
+  t.match(given({})(), { mode: 'auto', url: '', endpoint: '', region: 'us-east-1', maxMib: 256 })
+  t.match(given(key)(), { url: '', accessKeyId: 'AKIA' }, 'other programs may need them')
+  for (const url of ['s3://archive', 's3://a.b-c/', 's3://archive/live/2026', 's3://archive/ä b+/'])
+    t.match(given({ ...key, ARCHIVE_URL: url })(), { url, secretAccessKey: 's3cret/+=' })
+  t.equal(given({ ARCHIVE_URL: 's3://archive', ARCHIVE: 'off' })().mode, 'off')
+  const wrong = ['archive', 'https://archive/live', 's3://', 's3:///live', 's3://ab', 's3://a_b/..']
+  for (const url of [
+    ...wrong,
+    's3://archive/./live',
+    's3://archive//live',
+    's3://archive/live//',
+  ]) {
+    const message = `ARCHIVE_URL is "${url}": expected \`s3://bucket\` or \`s3://bucket/prefix\``
+    t.throws(given({ ...key, ARCHIVE_URL: url }), { code: 'CONFIG_INVALID', message })
+  }
+  const alone = 'is set and ARCHIVE_URL is not: expected the bucket of the archive'
+  const url = { ARCHIVE_URL: 's3://archive' }
+  const refused: [Record<string, string>, string][] = [
+    [{ ARCHIVE: 'all' }, `ARCHIVE ${alone}`],
+    [{ ARCHIVE: 'request' }, `ARCHIVE ${alone}`],
+    [{ ARCHIVE_ENDPOINT: 'http://127.0.0.1:9000' }, `ARCHIVE_ENDPOINT ${alone}`],
+    [{ ARCHIVE_PUBLIC_URL: 'https://cdn.example.org' }, `ARCHIVE_PUBLIC_URL ${alone}`],
+    [{ HLS_DVR_SEC: '3600' }, `HLS_DVR_SEC ${alone}`],
+    [{ ...url, HLS_DVR_SEC: '3600', ARCHIVE: 'off' }, 'HLS_DVR_SEC is set and ARCHIVE is off'],
+    [{ ...url, AWS_SECRET_ACCESS_KEY: 's3cret' }, 'ARCHIVE_URL is set and AWS_ACCESS_KEY_ID is'],
+    [{ ...url, AWS_ACCESS_KEY_ID: 'AKIA' }, 'ARCHIVE_URL is set and AWS_SECRET_ACCESS_KEY is'],
+    [{ AWS_SECRET_ACCESS_KEY: 's3cret key' }, 'AWS_SECRET_ACCESS_KEY has 10 bytes: expected '],
+    [{ AWS_SECRET_ACCESS_KEY: SECRETS.jwtSecret }, 'JWT_SECRET and AWS_SECRET_ACCESS_KEY are'],
+    [{ ARCHIVE_REGION: 'eu west' }, 'ARCHIVE_REGION is "eu west": expected letters'],
+  ]
+  for (const [env, message] of refused) {
+    const error = t.throws(given(env), { code: 'CONFIG_INVALID' }) as Error
+    t.ok(error.message.startsWith(message), error.message)
+    t.notMatch(error.message, 's3cret')
+    t.ok(error.message.length <= 160)
+  }
+})
+
 t.test('rejects DEFAULT_WEBHOOK_URLS that webhooks may not be sent to', async (t) => {
   const given = (defaultWebhookUrls: string, allow = '') =>
-    completeOptions({ ...SECRETS, defaultWebhookUrls, webhook: { allow } }).defaultWebhookUrls
+    completeSettings({ ...SECRETS, defaultWebhookUrls, webhook: { allow } }).defaultWebhookUrls
   const url = 'https://hooks.example.org/in'
   for (const allow of ['', '.example.org']) t.equal(given(url, allow), url)
   const forbidden: [string, string, string?][] = [
@@ -271,7 +379,7 @@ t.test('rejects DEFAULT_WEBHOOK_URLS that webhooks may not be sent to', async (t
 
 t.test('accepts base64 as WEBHOOK_SECRET, and names and addresses as WEBHOOK_ALLOW', async (t) => {
   const given = (env: Record<string, string>) => () =>
-    completeOptions({ ...SECRETS, ...readOptions(env, {}) }).webhook
+    completeSettings({ ...SECRETS, ...readSettings(env, {}) }).webhook
   const secret = Buffer.alloc(32, 1).toString('base64')
   const allow = '10.0.0.0/8, .example.org'
   t.strictSame(given({})(), { secret: '', allow: '' })
@@ -291,7 +399,7 @@ t.test('quotes at most 40 characters of a value, so that no message exceeds 160'
   const messages = SETTINGS.map(({ env, path }) => {
     const options: Record<string, unknown> = { ...SECRETS }
     writeSetting(options, path, ['x'.repeat(5000)])
-    const error = t.throws(() => completeOptions(options as unknown as Options), {
+    const error = t.throws(() => completeSettings(options as unknown as GivenSettings), {
       code: 'CONFIG_INVALID',
       message: new RegExp(`^${env} is (not text|\\["x{38}…): expected `),
     })
@@ -302,14 +410,14 @@ t.test('quotes at most 40 characters of a value, so that no message exceeds 160'
 })
 
 t.test('warns of a secret under 32 characters', async (t) => {
-  t.strictSame(configWarnings(completeOptions(SECRETS)), [])
-  const [warning] = configWarnings(completeOptions({ ...SECRETS, jwtSecret: 'short' }))
+  t.strictSame(configWarnings(completeSettings(SECRETS)), [])
+  const [warning] = configWarnings(completeSettings({ ...SECRETS, jwtSecret: 'short' }))
   t.match(warning, /^JWT_SECRET has fewer than 32 characters/)
   t.notMatch(warning, /short/)
 })
 
 t.test('warns of a CLUSTER_SECRET under 32 characters, and accepts none and a pair', async (t) => {
-  const given = (clusterSecret: string) => completeOptions({ ...SECRETS, clusterSecret })
+  const given = (clusterSecret: string) => completeSettings({ ...SECRETS, clusterSecret })
   const [warning, ...others] = configWarnings(given('short'))
   t.match(warning, /^CLUSTER_SECRET has fewer than 32 characters\. .* passes for a node\./)
   t.ok(warning!.length <= 160)
@@ -324,7 +432,7 @@ t.test('warns of a CLUSTER_SECRET under 32 characters, and accepts none and a pa
 
 t.test('accepts http and https URLs as NODE_URL, and three values of ROLE', async (t) => {
   const given = (env: Record<string, string>) => () =>
-    completeOptions({ ...SECRETS, ...readOptions(env, {}) })
+    completeSettings({ ...SECRETS, ...readSettings(env, {}) })
   t.match(given({})(), { nodeUrl: '', role: 'all' })
   t.match(given({ NODE_URL: 'http://10.0.0.5:8080', ROLE: 'edge' })(), { role: 'edge' })
   for (const text of ['10.0.0.5:8080', 'ftp://a', 'http://', 'http://[']) {
@@ -335,19 +443,20 @@ t.test('accepts http and https URLs as NODE_URL, and three values of ROLE', asyn
 
 t.test('accepts URLs of Redis and of Sentinels as REDIS_URL, with CLUSTER_SECRET', async (t) => {
   const clusterSecret = 'c'.repeat(32)
-  const given = (redisUrl: string) => () => completeOptions({ ...SECRETS, redisUrl, clusterSecret })
+  const given = (redisUrl: string) => () =>
+    completeSettings({ ...SECRETS, redisUrl, clusterSecret })
   for (const url of ['redis://r', 'rediss://u:p@r:7000/1', 'redis+sentinel://a,b/main']) {
     t.match(given(url)(), { redisUrl: url })
   }
   t.throws(given('http://redis'), { message: /^REDIS_URL has 12 bytes: expected a redis:/ })
-  t.throws(() => completeOptions({ ...SECRETS, redisUrl: 'redis://r' }), {
+  t.throws(() => completeSettings({ ...SECRETS, redisUrl: 'redis://r' }), {
     message: /CLUSTER_SECRET is not: expected/,
   })
 })
 
 t.test('a backup needs a cluster, and takes URLs of several servers and Sentinels', async (t) => {
   const given = (options: object) => () =>
-    completeOptions({ ...SECRETS, clusterSecret: 'c'.repeat(32), ...options })
+    completeSettings({ ...SECRETS, clusterSecret: 'c'.repeat(32), ...options })
   const redisUrl = 'redis://r'
   t.match(given({ redisUrl, clusterBackup: true })(), { redisBackupUrls: '' })
   const redisBackupUrls = 'redis://a, redis+sentinel://b,c/main,rediss://u:p@d/1'
@@ -365,7 +474,7 @@ t.test('a backup needs a cluster, and takes URLs of several servers and Sentinel
 
 t.test('warns of an ADMIN_PASSWORD under 16 characters', async (t) => {
   const given = (password: string) =>
-    configWarnings(completeOptions({ ...SECRETS, admin: { password } }))
+    configWarnings(completeSettings({ ...SECRETS, admin: { password } }))
   t.strictSame(given('a long passphrase'), [])
   const [warning, ...others] = given('short')
   t.match(warning, /^ADMIN_PASSWORD has fewer than 16 characters\..* Set a longer one/)
@@ -375,7 +484,7 @@ t.test('warns of an ADMIN_PASSWORD under 16 characters', async (t) => {
 })
 
 t.test('refuses HTTP_WORKERS without a port that they can share', async (t) => {
-  const given = (http: Options['http']) => completeOptions({ ...SECRETS, http: { ...http } })
+  const given = (http: GivenSettings['http']) => completeSettings({ ...SECRETS, http: { ...http } })
   t.throws(() => given({ workers: 2, port: 0 }), {
     code: 'CONFIG_INVALID',
     message: 'HTTP_PORT is 0, HTTP_WORKERS is 2: expected a port that all workers share',
@@ -384,9 +493,23 @@ t.test('refuses HTTP_WORKERS without a port that they can share', async (t) => {
   t.match(given({ port: 0 }), { http: { workers: 0 } })
 })
 
+t.test('SRT_REUSE_PORT needs a cluster, and a Node.js that has it', async (t) => {
+  const given = (options: Partial<GivenSettings>) => () =>
+    completeSettings({ ...SECRETS, srt: { reusePort: true }, ...options })
+  const cluster = { redisUrl: 'redis://127.0.0.1', clusterSecret: 'c'.repeat(32) }
+  if (canReusePort(process.versions.node)) {
+    t.throws(given({}), { message: /^SRT_REUSE_PORT is true and REDIS_URL is not set/ })
+    t.match(given(cluster)(), { srt: { reusePort: true } })
+  } else {
+    const { node } = process.versions
+    const message = `SRT_REUSE_PORT is true and this is Node.js ${node}: expected 22.12 or newer`
+    t.throws(given(cluster), { code: 'CONFIG_INVALID', message })
+  }
+})
+
 t.test('warns of an API_HOST that the API does not use', async (t) => {
-  const given = (options: Partial<Options>) =>
-    configWarnings(completeOptions({ ...SECRETS, apiHost: '10.0.0.5', ...options }))
+  const given = (options: Partial<GivenSettings>) =>
+    configWarnings(completeSettings({ ...SECRETS, apiHost: '10.0.0.5', ...options }))
   const [warning, ...others] = given({ metrics: { port: 9090 } })
   t.match(warning, /^API_HOST is set, API_PORT is not\..* Set API_PORT /)
   t.ok(warning!.length <= 160)
@@ -396,8 +519,8 @@ t.test('warns of an API_HOST that the API does not use', async (t) => {
 })
 
 t.test('warns of a METRICS_PORT that anyone may read', async (t) => {
-  const given = (options: Partial<Options>, token = '') =>
-    configWarnings(completeOptions({ ...SECRETS, ...options, metrics: { port: 9090, token } }))
+  const given = (options: Partial<GivenSettings>, token = '') =>
+    configWarnings(completeSettings({ ...SECRETS, ...options, metrics: { port: 9090, token } }))
   const [warning, ...others] = given({})
   t.match(warning, /^METRICS_PORT is open .* Set METRICS_TOKEN, API_FROM or API_HOST\.$/)
   t.ok(warning!.length <= 160)
@@ -408,19 +531,15 @@ t.test('warns of a METRICS_PORT that anyone may read', async (t) => {
   for (const host of ['127.0.0.1', '::1', 'localhost']) t.strictSame(given({ http: { host } }), [])
 })
 
-t.test('rejects an unknown flag by its name', async (t) => {
-  t.throws(() => parseFlags(['--http-prot', '80']), { message: /--http-prot/ })
-})
-
 t.test('TLS_CERT and TLS_KEY are set together or not at all', async (t) => {
-  t.strictSame(completeOptions(SECRETS).tls, { cert: '', key: '' })
+  t.strictSame(completeSettings(SECRETS).tls, { cert: '', key: '' })
   const tls = { cert: '/cert.pem', key: '/key.pem' }
-  t.strictSame(completeOptions({ ...SECRETS, tls }).tls, tls)
-  t.throws(() => completeOptions({ ...SECRETS, tls: { cert: '/cert.pem' } }), {
+  t.strictSame(completeSettings({ ...SECRETS, tls }).tls, tls)
+  t.throws(() => completeSettings({ ...SECRETS, tls: { cert: '/cert.pem' } }), {
     code: 'CONFIG_INVALID',
     message: 'TLS_KEY is not set, TLS_CERT is: expected both or none',
   })
-  t.throws(() => completeOptions({ ...SECRETS, tls: { key: '/key.pem' } }), {
+  t.throws(() => completeSettings({ ...SECRETS, tls: { key: '/key.pem' } }), {
     message: 'TLS_CERT is not set, TLS_KEY is: expected both or none',
   })
 })
@@ -432,10 +551,10 @@ t.test('reads a secret from its file, without the newlines at its end', async (t
     '/run/two': 'x\n\n',
   }
   const read = (path: string) => files[path]!
-  const { values } = parseFlags(['--jwt-secret-file', '/run/jwt'])
-  const options = readOptions({ HMAC_SECRET_FILE: '/run/hmac', JWT_SECRET: '' }, values, read)
+  const flags = { 'jwt-secret-file': '/run/jwt' }
+  const options = readSettings({ HMAC_SECRET_FILE: '/run/hmac', JWT_SECRET: '' }, flags, read)
   t.same(options, { hmacSecret: 'f'.repeat(32), jwtSecret: ` ${'j'.repeat(32)}` })
-  t.same(readOptions({ METRICS_TOKEN_FILE: '/run/two' }, {}, read), { metrics: { token: 'x' } })
+  t.same(readSettings({ METRICS_TOKEN_FILE: '/run/two' }, {}, read), { metrics: { token: 'x' } })
 })
 
 t.test('each secret setting and the log level may be in a file, and no other', async (t) => {
@@ -448,23 +567,26 @@ t.test('each secret setting and the log level may be in a file, and no other', a
         'REDIS_BACKUP_URLS',
         'CLUSTER_SECRET',
         'WEBHOOK_SECRET',
+        'AWS_ACCESS_KEY_ID',
+        'AWS_SECRET_ACCESS_KEY',
+        'AWS_SESSION_TOKEN',
         'METRICS_TOKEN',
         'LOG_LEVEL',
       ],
     ],
   )
+  const text = 't'.repeat(32)
   for (const { env, path, hasFile } of SETTINGS) {
-    const options = readOptions({ [`${env}_FILE`]: '/run/it' }, {}, () => 'text')
+    const options = readSettings({ [`${env}_FILE`]: '/run/it' }, {}, () => text)
     const expected = {}
-    if (hasFile) writeSetting(expected, path, 'text')
+    if (hasFile) writeSetting(expected, path, text)
     t.same(options, expected, env)
   }
-  t.throws(() => parseFlags(['--http-port-file', 'x']), { message: /--http-port-file/ })
 })
 
 t.test('rejects a secret that is given twice, and a file without a value', async (t) => {
   const refused = (env: Record<string, string>, read?: (path: string) => string) => () =>
-    readOptions(env, {}, read)
+    readSettings(env, {}, read)
   t.throws(refused({ JWT_SECRET: 'a', JWT_SECRET_FILE: '/run/jwt' }), {
     code: 'CONFIG_INVALID',
     message: 'JWT_SECRET and JWT_SECRET_FILE are both set: expected one of them',
@@ -485,17 +607,21 @@ t.test('rejects a secret that is given twice, and a file without a value', async
 })
 
 t.test('a secret given as a flag has a warning that names the variables instead', async (t) => {
-  const { values } = parseFlags([
-    '--srt-port',
-    '1',
-    '--jwt-secret',
-    's3cret',
-    '--hmac-secret-file=/f',
-  ])
-  const warnings = flagWarnings(values)
+  const flags = { 'srt-port': '1', 'jwt-secret': 's3cret', 'hmac-secret-file': '/f' }
+  const warnings = flagWarnings(flags)
   t.equal(warnings.length, 1)
   t.match(warnings[0], /^--jwt-secret is a secret\. .* Set JWT_SECRET .* or JWT_SECRET_FILE\.$/)
   t.notMatch(warnings[0], 's3cret')
   for (const { flag } of SETTINGS)
     t.ok(flagWarnings({ [flag]: 'x' }).every((it) => it.length <= 160))
+})
+
+t.test('an option that does not exist is refused by its name', async (t) => {
+  const options = { ...SECRETS, playback: { secret: 'x' }, http: { prot: 1, host: undefined } }
+  t.throws(() => completeSettings(options), {
+    code: 'CONFIG_INVALID',
+    message:
+      /several settings are wrong:\n {2}unknown option playback: .*\n {2}unknown option http\.prot: /,
+  })
+  t.ok(completeSettings({ ...SECRETS, logger: undefined } as GivenSettings))
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ActiveWarnings } from '../../src/diagnosis/active-warnings.ts'
-import type { Fact } from '../../src/diagnosis/warnings.ts'
+import type { WarningFact } from '../../src/diagnosis/warnings.ts'
 
 const SEC = 1_000_000
 
@@ -17,7 +17,7 @@ function setUp() {
   }
 }
 
-const drift = (driftSec: number): Fact => ({ code: 'AV_DRIFT', driftSec })
+const drift = (driftSec: number): WarningFact => ({ code: 'AV_DRIFT', driftSec })
 
 t.test(
   'a warning begins with its condition and ends when the condition is no longer reported',
@@ -78,8 +78,13 @@ t.test('points of splices are summed while the warning holds', async (t) => {
 
 t.test('a warning that another one explains does not hold beside it', async (t) => {
   const { warnings, begun, held } = setUp()
-  const odd: Fact = { code: 'FRAME_RATE_ODD', measured: 20, announced: 30 }
-  const gaps = (count: number): Fact => ({ code: 'PTS_GAPS', count, spanSec: 30, missingSec: 1 })
+  const odd: WarningFact = { code: 'FRAME_RATE_ODD', measured: 20, announced: 30 }
+  const gaps = (count: number): WarningFact => ({
+    code: 'PTS_GAPS',
+    count,
+    spanSec: 30,
+    missingSec: 1,
+  })
   warnings.observe([gaps(0), odd], 0)
   t.strictSame(held(), ['FRAME_RATE_ODD'])
   warnings.observe([gaps(1), odd], SEC)
@@ -91,7 +96,7 @@ t.test('a warning that another one explains does not hold beside it', async (t) 
 
 t.test('clear ends all warnings, also one that holds until another encoder connects', async (t) => {
   const { warnings, held } = setUp()
-  const excess: Fact = { code: 'BITRATE_EXCEEDED', meanBps: 11e6, maxBps: 10e6 }
+  const excess: WarningFact = { code: 'BITRATE_EXCEEDED', meanBps: 11e6, maxBps: 10e6 }
   warnings.report(excess, 0)
   warnings.observe([], 3600 * SEC)
   t.strictSame(held(), ['BITRATE_EXCEEDED'])

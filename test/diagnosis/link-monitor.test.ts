@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { ActiveWarnings } from '../../src/diagnosis/active-warnings.ts'
 import { LinkMonitor } from '../../src/diagnosis/link-monitor.ts'
-import type { ConnectionReport, SrtCounters } from '../../src/contract/report.ts'
+import type { ConnectionReport, SrtCounters } from '../../src/api/records.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 
 const SEC = 1_000_000

@@ -3,8 +3,7 @@
  */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { describe } from '../../src/diagnosis/active-warnings.ts'
-import { WARNINGS, type Fact, type WarningCode } from '../../src/diagnosis/warnings.ts'
+import { WARNINGS, type WarningFact, type WarningCode } from '../../src/diagnosis/warnings.ts'
 import type { Track } from '../../src/mpegts/track.ts'
 
 const CODES = Object.keys(WARNINGS) as WarningCode[]
@@ -26,6 +25,22 @@ const tracks = Array.from({ length: 200 }, () => track)
 
 /** Figures that make the message of each warning longest. */
 const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'code'>[] } = {
+  PULL_FAILING: [{ remote: `${'a'.repeat(253)}:65535`, reason: 'PULL_ALLOW forbids it' }],
+  PUSH_FAILING: [{ remote: `${'a'.repeat(253)}:65535`, reason: 'PULL_ALLOW forbids it' }],
+  FAILED_OVER: [
+    { wanted: 'backup', onAir: 'main', isConnected: false },
+    { wanted: 'backup', onAir: 'main', isConnected: true },
+  ],
+  STANDBY_GONE: [{ source: 'backup' }],
+  SOURCES_DIFFER: [
+    {
+      ...{ source: 'backup', has: 'h264 3840x2160 aac 44.1 kHz 2ch' },
+      ...{ onAir: 'main', onAirHas: 'h264 3840x2160 aac 48 kHz 2ch' },
+    },
+  ],
+  ARCHIVE_BEHIND: [{ lagSec: DAY_SEC }],
+  ARCHIVE_GAPS: [{ gapSec: DAY_SEC }],
+  KEY_EXPIRING: [{ leftSec: 600 }, { leftSec: -1 }],
   NO_PAT: [{}],
   NO_PMT: [{ programNumbers }, { programNumbers: [7] }],
   PROGRAM_NOT_FOUND: [
@@ -102,12 +117,12 @@ const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'co
   INGEST_TOO_COSTLY: [{ dropped: HUGE }],
 }
 
-type FactOf<Code> = Extract<Fact, { readonly code: Code }>
+type FactOf<Code> = Extract<WarningFact, { readonly code: Code }>
 
 t.test('a message has three sentences and at most 160 characters', async (t) => {
   for (const code of CODES) {
     for (const figures of LARGEST[code]) {
-      const { message } = describe({ code, ...figures } as Fact)
+      const message = (WARNINGS[code].message as (figures: object) => string)(figures)
       t.comment(`${message.length} ${message}`)
       t.ok(message.length <= MAX_CHARACTERS, `${code} has ${message.length} characters`)
       const sentences = message.split(/(?<=\.) (?=[A-Z])/)

@@ -1,16 +1,13 @@
 /**
  * Encryption as users meet it: `encryption` in start-stream, and `SRT_PASSPHRASE`. Secrets stay out of logs and messages.
  */
-import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import type { ServerOptions } from '../../src/index.ts'
-import { publish } from '../../src/publisher/publisher.ts'
+import { publishDemo } from '../support/demo-encoder.ts'
 import { startService, type TestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
-
-const CLIP = fileURLToPath(new URL('../../fixtures/demo.mpegts', import.meta.url))
 
 /** Service that records its log. */
 async function startLogged(t: Test, options: Partial<ServerOptions> = {}) {
@@ -30,24 +27,9 @@ async function isLive({ api }: TestService): Promise<boolean> {
   return body.data['live'] === true
 }
 
-/** Publishes until the test ends; records the refusal. */
-function publishTo(t: Test, url: string) {
-  const stop = new AbortController()
-  const outcome = { error: undefined as unknown }
-  const done = publish({ file: CLIP, url, loop: true, signal: stop.signal }).catch(
-    (error: unknown) => (outcome.error = error),
-  )
-  t.teardown(() => {
-    stop.abort()
-    return done
-  })
-  return outcome
-}
-
-const refusedBy = (t: Test, url: string) => {
-  const outcome = publishTo(t, url)
-  return until('a refusal', () => outcome.error as Error | undefined)
-}
+/** @returns the error of an encoder that is refused */
+const refusedBy = (t: Test, url: string) =>
+  publishDemo(t, url, { mayFail: true }).end as Promise<Error | undefined>
 
 const withPassphrase = (url: string, passphrase: string) =>
   `${url.replace(/&passphrase=.*$/, '')}&passphrase=${passphrase}`
@@ -64,7 +46,7 @@ t.test('start-stream and stream.ready contain the passphrase of an encrypted str
   const { data } = await until('stream.ready', () => findEvent(receiver, 'stream.ready'))
   t.match(data, { srt_url, stream_key, passphrase })
 
-  publishTo(t, srt_url)
+  publishDemo(t, srt_url)
   await until('a live stream', () => isLive(service))
   const status = await service.api('status', { stream_id: 'studio' })
   const stopped = await service.api('stop-stream', { stream_id: 'studio' })
@@ -124,7 +106,7 @@ t.test('requires SRT_PASSPHRASE of all encoders, and reveals it in no answer', a
   const { srt_url } = await service.startStream({})
   t.notMatch(srt_url, /passphrase/)
   t.match(await refusedBy(t, srt_url), { message: /1011/ })
-  publishTo(t, withPassphrase(srt_url, encodeURIComponent(passphrase)))
+  publishDemo(t, withPassphrase(srt_url, encodeURIComponent(passphrase)))
   await until('a live stream', () => isLive(service))
   t.notOk(service.log().includes(passphrase))
 })
@@ -134,7 +116,7 @@ t.test('a passphrase of the stream overrides SRT_PASSPHRASE', async (t) => {
   const service = await startLogged(t, { srt: { passphrase: common } })
   const { srt_url } = await service.startStream({ encryption: true })
   t.match(await refusedBy(t, withPassphrase(srt_url, common)), { message: /1010/ })
-  publishTo(t, srt_url)
+  publishDemo(t, srt_url)
   await until('a live stream', () => isLive(service))
 })
 

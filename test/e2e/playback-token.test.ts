@@ -3,11 +3,10 @@
  */
 import t, { type Test } from 'tap'
 import { signPlaybackToken } from '../../src/index.ts'
-import { publish } from '../../src/publisher/publisher.ts'
+import { publishDemo } from '../support/demo-encoder.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const CLIP = new URL('../../fixtures/demo.mpegts', import.meta.url)
 const SECRET = 'p'.repeat(32)
 
 function tokenFor(streamId: string, { sec = 600, address = '' } = {}): string {
@@ -19,12 +18,7 @@ function tokenFor(streamId: string, { sec = 600, address = '' } = {}): string {
 async function startStream(t: Test) {
   const service = await startService(t, { playbackSecret: SECRET, trustProxy: '127.0.0.1' })
   const { srtUrl } = await service.server.startStream({ streamId: 'studio' })
-  const stop = new AbortController()
-  const published = publish({ file: CLIP, url: srtUrl, loop: true, signal: stop.signal })
-  t.teardown(() => {
-    stop.abort()
-    return published
-  })
+  publishDemo(t, srtUrl)
   const statusOf = async (path: string) => (await fetch(service.url + path)).status
   const path = '/video/studio/playlist.m3u8'
   await until(

@@ -6,14 +6,13 @@ import { fileURLToPath } from 'node:url'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { connect } from '../../src/srt/index.ts'
-import { publish } from '../../src/publisher/publisher.ts'
+import { publishDemo } from '../support/demo-encoder.ts'
 import { start } from '../support/process.ts'
 import { callApi, startService, tryApi } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { segmentUris } from '../support/viewer.ts'
 import { findEvent, receivedTypes, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
-const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 
 t.test(
@@ -25,14 +24,7 @@ t.test(
     const hooks = await startWebhookReceiver(t)
     await api('start-stream', { stream_id: 'studio', webhook_urls: [hooks.url] })
     const ready = await until('stream.ready', () => findEvent(hooks, 'stream.ready'))
-    const stopEncoder = new AbortController()
-    t.teardown(() => stopEncoder.abort())
-    const encoder = publish({
-      file: DEMO,
-      url: ready.data['srt_url'],
-      loop: true,
-      signal: stopEncoder.signal,
-    })
+    const encoder = publishDemo(t, ready.data['srt_url'])
     await until('stream.live', () => findEvent(hooks, 'stream.live'))
     const playlistUrl = `${url}/video/studio/playlist.m3u8`
     t.notMatch(await text(playlistUrl), /ENDLIST/)
@@ -43,8 +35,8 @@ t.test(
       body: { success: true, data: { status: 'STOPPED', live: false } },
     })
     t.match(await text(playlistUrl), /#EXT-X-ENDLIST\n$/)
-    stopEncoder.abort()
-    await encoder
+    encoder.stop()
+    await encoder.end
     await until('stream.stopped', () => findEvent(hooks, 'stream.stopped'))
     t.strictSame(receivedTypes(hooks), ['stream.ready', 'stream.live', 'stream.stopped'])
     const webhook = new Webhook(hmacSecret, { format: 'raw' })
@@ -91,16 +83,7 @@ t.test(
     )
     const url = listening[1]!
     const { body } = await callApi(url, 'start-stream', { stream_id: 'studio' }, env.HMAC_SECRET)
-    const stopEncoder = new AbortController()
-    t.teardown(() => stopEncoder.abort())
-    const events: string[] = []
-    const encoder = publish({
-      file: DEMO,
-      url: body.data['srt_url'],
-      loop: true,
-      signal: stopEncoder.signal,
-      onEvent: (event) => events.push(event),
-    })
+    const { events } = publishDemo(t, body.data['srt_url'], { mayFail: true })
     const playlistUrl = `${url}/video/studio/playlist.m3u8`
     await until('the playlist', async () => (await fetch(playlistUrl)).ok)
     t.equal((await fetch(`${url}/health/ready`)).status, 200)
@@ -124,8 +107,6 @@ t.test(
     )
     t.equal((await fetch(playlistUrl)).status, 200, 'still served to players')
     t.equal(await service.exit, 0)
-    stopEncoder.abort()
-    await encoder.catch(() => undefined)
     t.notMatch(service.output(), /unhandled|Error:/i)
     t.notMatch(
       service.output(),

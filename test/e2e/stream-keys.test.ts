@@ -17,6 +17,12 @@ const HOUR_MS = 3_600_000
 async function badKeys(service: TestService) {
   const key = async (streamId: string, secret = service.jwtSecret, now = new Date()) =>
     (await issueStreamKey({ streamId, secret, now })).streamKey
+  const short = async (streamId: string, options: { secret?: string; now?: Date } = {}) => {
+    const issued = { secret: service.jwtSecret, now: new Date(), ...options }
+    return (await issueStreamKey({ streamId, ...issued })).shortStreamKey
+  }
+  const altered = (text: string) =>
+    text.slice(0, -3) + (text.at(-3) === 'A' ? 'B' : 'A') + text.slice(-2)
   const good = await key('studio')
   const token = good.slice(good.indexOf('token=') + 6)
   const [header, claims, signature] = token.split('.') as [string, string, string]
@@ -37,6 +43,10 @@ async function badKeys(service: TestService) {
     'mode=request': good.replace('mode=publish', 'mode=request'),
     'token without expiry': `mode=publish,rid=studio,token=${withoutExpiry}`,
     'alg none': `mode=publish,rid=studio,token=${unsigned}`,
+    'expired short key': await short('studio', { now: new Date(Date.now() - 2.01 * HOUR_MS) }),
+    'altered short key': altered(await short('studio')),
+    'short key of another stream': (await short('other')).replace('other', 'studio'),
+    'short key of a foreign secret': await short('studio', { secret: '0'.repeat(64) }),
     garbage: '\u0001%%%,,,===!!',
     empty: '',
   }
@@ -218,4 +228,70 @@ t.test('refuses an encoder of a stopped stream', async (t) => {
   await t.rejects(connect({ host: '127.0.0.1', port: server.srtPort, streamId: streamKey }), {
     message: /1010/,
   })
+})
+
+t.test('publishes with a short key, revoked with the long one, also after a restart', async (t) => {
+  const jwtSecret = randomBytes(32).toString('hex')
+  const before = await startService(t, { jwtSecret })
+  const { data } = (
+    await before.api('start-stream', { stream_id: 'studio', key_lifetime_sec: 86_400 })
+  ).body
+  const streamId = String(data['short_stream_key'])
+  t.match(streamId, /^studio-[\w-]{22}$/)
+  const leftMs = Date.parse(String(data['expires_at'])) - Date.now()
+  t.ok(leftMs > 86_000_000 && leftMs <= 86_400_000, `${leftMs} ms`)
+  await before.server.close()
+  // Keys of the second in which a process starts may be its own.
+  await until(
+    'the second is over',
+    () =>
+      Date.now() / 1000 > 1 + Math.floor(Date.parse(String(data['expires_at'])) / 1000) - 86_400,
+  )
+
+  const service = await startService(t, { jwtSecret })
+  const call = () => connect({ host: '127.0.0.1', port: service.server.srtPort, streamId })
+  const caller = await call()
+  await until('our caller publishes', () => service.server.status('studio').status === 'STREAMING')
+  await caller.close()
+  await service.api('stop-stream', { stream_id: 'studio', revoke: true })
+  await service.api('start-stream', { stream_id: 'studio' })
+  await t.rejects(call(), { code: 'SRT_REJECTED', message: /1010/ })
+})
+
+t.test('refuses a lifetime out of bounds', async (t) => {
+  const { api } = await startService(t)
+  for (const key_lifetime_sec of [59, 31_536_001, 60.5, '60']) {
+    await t.rejects(api('start-stream', { stream_id: 'studio', key_lifetime_sec }), {
+      message: /400 BODY_INVALID, key_lifetime_sec must be a whole number of seconds from 60 to/,
+    })
+  }
+})
+
+t.test('warns once of the key of an encoder that expires', async (t) => {
+  const service = await startService(t)
+  const hooks = await startWebhookReceiver(t)
+  const { data } = (
+    await service.api('start-stream', {
+      ...{ stream_id: 'studio', key_lifetime_sec: 300, webhook_urls: [hooks.url] },
+    })
+  ).body
+  const options = { host: '127.0.0.1', port: service.server.srtPort }
+  for (let times = 0; times < 2; times++) {
+    const caller = await connect({ ...options, streamId: String(data['stream_key']) })
+    const { warnings } = await until('the warning', () => {
+      const status = service.server.status('studio')
+      return status.warnings.some(({ code }) => code === 'KEY_EXPIRING') && status
+    })
+    t.match(warnings, [{ message: /expires in 5 min/ }])
+    await caller.close()
+    await until(
+      'the encoder has left',
+      () => service.server.status('studio').publisher === undefined,
+    )
+  }
+  const event = await until('the webhook', () => findEvent(hooks, 'stream.key_expiring'))
+  t.match(event.data, { expires_at: data['expires_at'] })
+  const isWanted = ({ event: { type, data: facts } }: (typeof hooks.received)[number]) =>
+    type === 'stream.key_expiring' || facts['code'] === 'KEY_EXPIRING'
+  t.equal(hooks.received.filter(isWanted).length, 1)
 })

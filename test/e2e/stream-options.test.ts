@@ -3,7 +3,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { publish } from '../../src/publisher/publisher.ts'
+import { publish } from '../../src/cli/publisher/publisher.ts'
+import { publishDemo } from '../support/demo-encoder.ts'
 import { connect } from '../../src/srt/index.ts'
 import { startService, type TestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -16,17 +17,7 @@ const DEMO = new URL('../../fixtures/demo.mpegts', import.meta.url)
 async function publishWith(t: Test, service: TestService, streamId: string, options: object) {
   const body = { stream_id: streamId, ...options }
   const { body: started } = await service.api('start-stream', body)
-  const stop = new AbortController()
-  const encoder = publish({
-    file: DEMO,
-    url: started.data['srt_url'],
-    loop: true,
-    signal: stop.signal,
-  })
-  t.teardown(async () => {
-    stop.abort()
-    await encoder.catch(() => undefined)
-  })
+  publishDemo(t, started.data['srt_url'], { mayFail: true })
 }
 
 t.test(

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Webhook } from 'standardwebhooks'
 import t, { type Test } from 'tap'
-import { publish } from '../../src/publisher/publisher.ts'
+import { publishDemo } from '../support/demo-encoder.ts'
 import { freePort } from '../support/free-port.ts'
 import { start, type Program } from '../support/process.ts'
 import { startService, type TestService } from '../support/service.ts'
@@ -18,7 +18,6 @@ import { until } from '../support/until.ts'
 import { CREDENTIALS, REGION, startStorage } from './s3-storage.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const CLIP = join(ROOT, 'fixtures/demo.mpegts')
 
 const run = promisify(execFile)
 
@@ -36,13 +35,7 @@ function example(t: Test, path: string, env: Record<string, string>): Program {
 
 /** Publishes the demo clip in a loop until the test ends. */
 function publishClip(t: Test, srtUrl: string): void {
-  const stop = new AbortController()
-  const url = srtUrl.replace(/\/\/[^:]+/, '//127.0.0.1')
-  const published = publish({ file: CLIP, url, loop: true, signal: stop.signal })
-  t.teardown(() => {
-    stop.abort()
-    return published.catch(() => undefined)
-  })
+  publishDemo(t, srtUrl.replace(/\/\/[^:]+/, '//127.0.0.1'), { mayFail: true })
 }
 
 /** Publishes to the URL that a program prints. */
@@ -139,6 +132,10 @@ t.test('fastify: users with a session watch their streams, others nothing', asyn
   const segment = await get(segmentUrl, { authorization: `Bearer ${token}` })
   t.equal((await segment.arrayBuffer()).byteLength % 188, 0)
   program.kill()
+  await until('the end of the playlist', async () => {
+    const reply = await get(playlistUrl, { cookie })
+    return (await reply.text()).includes('#EXT-X-ENDLIST')
+  })
   t.equal(await program.exit, 0)
 })
 

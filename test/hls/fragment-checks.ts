@@ -4,8 +4,7 @@
  * @module
  */
 import { isCmafRendition } from '../../src/hls/file-names.ts'
-import type { Part } from '../../src/hls/store/part.ts'
-import type { Segment } from '../../src/hls/store/segment.ts'
+import type { Part, Segment } from '../../src/hls/store/segment.ts'
 import { listBoxes, readNalUnits, readSamples, readTrackHeader } from '../mp4/box-tree.ts'
 import { readPackets, readPesPackets } from '../support/ts-reader.ts'
 import { AUDIO_FRAME_TICKS, FRENCH, SMALL, idOf, type RandomSource } from './random-source.ts'

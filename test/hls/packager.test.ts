@@ -1,8 +1,8 @@
 import t from 'tap'
 import { Packager, type PackagerOptions, type PackagerOutput } from '../../src/hls/packager.ts'
 import type { Segment } from '../../src/hls/store/segment.ts'
-import { MAX_SLAB_BYTES } from '../../src/mpegts/mux/slab-pool.ts'
-import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
+import { slabBytesFor } from '../../src/mpegts/mux/slab-pool.ts'
+import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../src/mpegts/track.ts'
 import { tsPacket } from '../mpegts/ts-builder.ts'
@@ -29,6 +29,8 @@ import {
   unit,
   videoClip,
 } from './source.ts'
+
+const MAX_SLAB_BYTES = slabBytesFor(Infinity)
 
 const SEC = 90_000
 const WALL_MS = Date.UTC(2026, 0, 1)
@@ -321,8 +323,8 @@ t.test('nothing leaves before the first random access point', async (t) => {
   const startTicks = CLIP_START_TICKS + 200 * 3000
   const carried = ptsOf(audio).filter((ticks) => ticks >= startTicks - 0.25 * SEC)
   t.same(timesOf(segments, AUDIO.pid), [carried], 'audio continues up to the first video frame')
-  t.equal(packager.stats.unitsBeforeStart, 60)
-  t.equal(packager.stats.strayAudioUnits, 20 - carried.length)
+  t.equal(packager.stats.packetsBeforeStart, 60)
+  t.equal(packager.stats.droppedAudioPackets, 20 - carried.length)
 })
 
 t.test('reports that no key frame arrives', async (t) => {
@@ -366,7 +368,7 @@ t.test('a damaged key frame starts no segment and is dropped', async (t) => {
   const { segments, packager } = run([program(programOf(VIDEO)), ...video.map(unit), END])
   t.same(durations(segments), [4, 2])
   t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video).toSpliced(60, 1))
-  t.equal(packager.stats.damagedUnits, 1)
+  t.equal(packager.stats.damagedPackets, 1)
   t.equal(
     run([
       program(programOf(VIDEO)),
@@ -390,7 +392,7 @@ t.test('damaged audio is dropped, damaged video other than key frames is kept', 
   const { segments, packager } = run([AUDIO_VIDEO, ...units.map(unit), END])
   t.same(timesOf(segments, VIDEO.pid), [ptsOf(video)])
   t.same(timesOf(segments, AUDIO.pid), [ptsOf(audio).toSpliced(4, 1)])
-  t.equal(packager.stats.damagedUnits, 1)
+  t.equal(packager.stats.damagedPackets, 1)
 })
 
 t.test('early audio waits for its video, so that no segment starts in silence', async (t) => {
@@ -404,7 +406,7 @@ t.test('early audio waits for its video, so that no segment starts in silence', 
     ptsOf(audio).filter((ticks) => ticks >= jumps[0]! && ticks < jumps[1]!),
     ptsOf(audio).filter((ticks) => ticks >= jumps[1]!),
   ])
-  t.equal(packager.stats.strayAudioUnits, 0)
+  t.equal(packager.stats.droppedAudioPackets, 0)
 })
 
 t.test('late audio is placed at once and nothing waits for it', async (t) => {
@@ -428,7 +430,7 @@ t.test('audio with a stray timestamp delays nothing', async (t) => {
   )
   const { segments, packager } = run([AUDIO_VIDEO, ...units.map(unit), END])
   t.same(timesOf(segments, AUDIO.pid).flat(), ptsOf(audio).toSpliced(9, 1).toSpliced(5, 1))
-  t.equal(packager.stats.strayAudioUnits, 2)
+  t.equal(packager.stats.droppedAudioPackets, 2)
 })
 
 t.test('audio on another clock than the video is dropped, and reported', async (t) => {
@@ -453,8 +455,8 @@ t.test('audio without video is queued within bounds', async (t) => {
   })
   t.equal(segments.length, 1)
   t.ok(segments[0]!.bytes.length <= 20_000)
-  const { strayAudioUnits, oversizeUnits } = packager.stats
-  t.ok(strayAudioUnits + oversizeUnits > 2000, 'what has no place is dropped and counted')
+  const { droppedAudioPackets, oversizePackets } = packager.stats
+  t.ok(droppedAudioPackets + oversizePackets > 2000, 'what has no place is dropped and counted')
 })
 
 t.test('continues without a video track that never sends', async (t) => {
@@ -598,7 +600,7 @@ t.test('audio that jumps before or after the video stays with it', async (t) => 
         END,
       ])
       t.same(durations(segments), [2, 2])
-      t.equal(packager.stats.strayAudioUnits, 0)
+      t.equal(packager.stats.droppedAudioPackets, 0)
       const [old, young] = timesOf(segments, AUDIO.pid)
       t.equal(old!.length + young!.length, 22, 'none is lost')
       t.ok(
@@ -784,7 +786,7 @@ t.test('a segment never holds more bytes than allowed', async (t) => {
     unit(videoUnit(CLIP_START_TICKS + 90_000, { sizeBytes: 300_000 })),
   ]
   const { packager } = run([...huge, END], { maxSegmentBytes: 200_000 })
-  t.equal(packager.stats.oversizeUnits, 1)
+  t.equal(packager.stats.oversizePackets, 1)
 })
 
 t.test('segments take their bytes in memory and the rest of one slab', async (t) => {

@@ -4,8 +4,7 @@
  * @module
  */
 import { isCmafRendition } from '../../src/hls/file-names.ts'
-import type { Part } from '../../src/hls/store/part.ts'
-import type { Segment } from '../../src/hls/store/segment.ts'
+import type { Part, Segment } from '../../src/hls/store/segment.ts'
 
 /** `part` and `segment` with each output in order, `end` after the last; each throws where a rule is broken. */
 export class PartChecks {

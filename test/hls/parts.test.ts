@@ -2,13 +2,13 @@
  * Parts of random sources, their playlists, and each INDEPENDENT part alone in a player.
  */
 import t, { type Test } from 'tap'
-import { parseMediaPlaylist, type MediaPlaylist } from '../../src/check/playlist/media-playlist.ts'
+import { parseMediaPlaylist, type ParsedPlaylist } from '../../src/check/playlist/media-playlist.ts'
 import { formatOf, playlistUri, type Format, type RenditionName } from '../../src/hls/file-names.ts'
 import { Packager, type PackagerOptions, type PackagerOutput } from '../../src/hls/packager.ts'
 import { LivePresentation } from '../../src/hls/playlist/live-presentation.ts'
-import type { Part } from '../../src/hls/store/part.ts'
+import type { Part } from '../../src/hls/store/segment.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
-import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import { readSamples } from '../mp4/box-tree.ts'
 import { compareEdges } from '../support/house-rules.ts'
@@ -22,7 +22,7 @@ import { FIRST_SEED, rounds } from '../support/soak.ts'
 
 const SEC = 90_000
 
-const SEEDS = rounds(250, 10_000)
+const SEEDS = rounds(100, 10_000)
 
 /** Maximum difference in time between the first samples of renditions without parts. */
 const MAX_SKEW_SEC = 0.1
@@ -105,7 +105,7 @@ function checkPlaylists(seed: number): number {
   /** Playlists that others may report: one that has just appeared is reported with the next part. */
   const reported = new Set<string>()
   const check = () => {
-    const playlists: MediaPlaylist[] = []
+    const playlists: ParsedPlaylist[] = []
     for (const name of names) {
       const uri = playlistUri(name)
       const text = presentation.files.get(uri)?.chunks.join('')

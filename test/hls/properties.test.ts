@@ -17,7 +17,7 @@ import {
 import { readSamples } from '../mp4/box-tree.ts'
 import type { Segment } from '../../src/hls/store/segment.ts'
 import type { Track } from '../../src/mpegts/track.ts'
-import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
 import { tsPacket } from '../mpegts/ts-builder.ts'
 import { StreamJudge } from '../support/stream-judge.ts'

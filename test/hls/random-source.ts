@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../src/mpegts/track.ts'
 import { createRandom, type Random } from '../support/random.ts'

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Program, Track } from '../../src/mpegts/track.ts'
 import { pesPacket, TsBuilder } from '../mpegts/ts-builder.ts'

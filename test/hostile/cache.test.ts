@@ -4,7 +4,7 @@
 import t from 'tap'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { createLogger } from '../../src/logger.ts'
-import { publish } from '../../src/publisher/publisher.ts'
+import { publishDemo } from '../support/demo-encoder.ts'
 import { startService } from '../support/service.ts'
 import { StreamCrowd, type StreamPlan } from '../support/stream-crowd.ts'
 import { until } from '../support/until.ts'
@@ -128,11 +128,9 @@ t.test(
       ...{ host: '127.0.0.1', httpPort: server.httpPort, srtPort: server.srtPort },
       ...{ hmacSecret, jwtSecret },
     }
-    const stop = new AbortController()
-    t.teardown(() => stop.abort())
     for (const [streamId, file] of Object.entries({ small: CLIP, large: largeVideo(7) })) {
       const { srtUrl } = await server.startStream({ streamId })
-      void publish({ file, url: srtUrl, loop: true, signal: stop.signal }).catch(t.fail)
+      publishDemo(t, srtUrl, { file })
     }
     const end = new AbortController()
     t.teardown(() => end.abort())
@@ -159,7 +157,11 @@ t.test(
       { msg: /^Memory is short: \d+ segments unlisted, .* \(now 16, \d+ in queues\)\.$/ },
     ])
     t.equal(memoryLines.length, 1, 'one line for all streams')
-    t.ok(lines.some(({ msg }) => msg.startsWith('cache of 16 MiB holds about 8 Mbit/s of streams')))
+    t.ok(
+      lines.some(({ msg }) =>
+        msg.startsWith('CACHE_MAX_MIB is 16: enough for encoders of 8 Mbit/s in all.'),
+      ),
+    )
   },
 )
 

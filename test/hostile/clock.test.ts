@@ -2,7 +2,7 @@
  * The wall clock of the machine jumps 3 h ahead while the service runs, and back: NTP, or an operator's mistake.
  */
 import t from 'tap'
-import { publish } from '../../src/publisher/publisher.ts'
+import { publish } from '../../src/cli/publisher/publisher.ts'
 import { parseM3u8 } from '../support/m3u8.ts'
 import { startService } from '../support/service.ts'
 import { StreamJudge } from '../support/stream-judge.ts'

@@ -3,7 +3,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { publish } from '../../src/publisher/publisher.ts'
+import { publishDemo } from '../support/demo-encoder.ts'
 import { connect } from '../../src/srt/index.ts'
 import { startService, type TestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -11,7 +11,6 @@ import { floodConclusions } from './attacks/conclusion-flood.ts'
 import { fillWaitingPlaces } from './attacks/waiting-places.ts'
 import type { Target } from './target.ts'
 
-const CLIP = new URL('../../fixtures/demo.mpegts', import.meta.url)
 const NEWCOMERS = 8
 /** Pause between newcomers, so that they call throughout the attack. */
 const NEWCOMER_EACH_MS = 200
@@ -26,17 +25,7 @@ function targetOf({ server, hmacSecret, jwtSecret }: TestService): Target {
 /** Publishes until the test ends, with a latency long enough for repairs on a busy machine. */
 async function startPublisher(t: Test, { server }: TestService): Promise<void> {
   const { srtUrl } = await server.startStream({ streamId: 'bystander' })
-  const stop = new AbortController()
-  const publishing = publish({
-    file: CLIP,
-    url: `${srtUrl}&latency=5000`,
-    loop: true,
-    signal: stop.signal,
-  })
-  t.teardown(() => {
-    stop.abort()
-    return publishing
-  })
+  publishDemo(t, `${srtUrl}&latency=5000`)
   await until('the bystander publishes', () => server.status('bystander').publisher)
 }
 

@@ -1,13 +1,22 @@
 /**
  * Unread replies wait in bounded memory and for a bounded time.
  */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { get, request, type IncomingMessage } from 'node:http'
 import { get as getSecurely } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
-import { MemoryService, MemoryStream, startApp } from '../http/memory-service.ts'
+import { openSession } from '../http/http2-client.ts'
+import {
+  call,
+  MemoryService,
+  MemoryStream,
+  startApp,
+  startHttpsApp,
+  type TestApp,
+} from '../http/memory-service.ts'
 import { writeCertificate } from '../support/certificate.ts'
 import { until } from '../support/until.ts'
 import { sendOnePipeline } from './attacks/one-pipeline.ts'
@@ -133,6 +142,12 @@ t.test(
     const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 33 })
     const stop = new AbortController()
     t.teardown(() => stop.abort())
+    const requested = new Set<string>()
+    const get = stream.files.get.bind(stream.files)
+    stream.files.get = (name) => {
+      requested.add(name)
+      return get(name)
+    }
     // A requested file leaves the stream, as from a cache: only its reader holds it.
     const attack = readSlowly(target, stop.signal, {
       readers: 5,
@@ -142,7 +157,7 @@ t.test(
         return `/video/demo/${name}`
       },
     })
-    await until('requests', () => app.service.lookUps.length >= 5)
+    await until('a request of each', () => requested.size === 5)
     t.equal(app.guard.report().overMemory, 0, 'in the cache they cost nothing')
     stream.files.clear()
     const { overMemory, bufferedBytes } = await until('cut', () => {
@@ -155,6 +170,41 @@ t.test(
     t.equal((await attack).connected, 5)
   },
 )
+
+t.test(
+  'has one piece of a segment in memory for each client over TLS that reads nothing',
+  async (t) => {
+    const pieceBytes = 64 * 1024
+    for (const protocol of ['h2', 'http/1.1'] as const) {
+      const { app, stream } = await serveSegments(
+        t,
+        { maxBufferedMib: 64 },
+        undefined,
+        startHttpsApp,
+      )
+      stream.files.set('1.ts', segment())
+      const before = rssBytes(process.pid)
+      for (let client = 0; client < 20; client++) await requestUnread(t, app, protocol)
+      const bufferedBytes = await until('a piece of each', () => {
+        const { bufferedBytes } = app.guard.report()
+        return bufferedBytes >= 20 * pieceBytes && bufferedBytes
+      })
+      t.ok(bufferedBytes < 21 * pieceBytes, `${protocol}: ${bufferedBytes} bytes`)
+      const growth = rssBytes(process.pid) - before
+      t.ok(growth < 100 * MIB, `${protocol}: RSS grew by ${Math.round(growth / MIB)} MiB`)
+    }
+  },
+)
+
+t.test('sends all pieces of a body over TLS', async (t) => {
+  const { app, stream } = await serveSegments(t, { maxBufferedMib: 64 }, undefined, startHttpsApp)
+  const chunks = [100_000, 1, 65_536, 200_000].map((sizeBytes) => randomBytes(sizeBytes))
+  const file = { chunks, version: '1', targetDurationSec: 2 }
+  stream.files.set('1.ts', createStreamFile('segment', file))
+  const reply = await call(app, 'GET', '/video/demo/1.ts')
+  t.equal(reply.headers['content-length'], '365537')
+  t.ok(reply.body.equals(Buffer.concat(chunks)))
+})
 
 t.test('counts a segment once for many readers', async (t) => {
   const { app, stream, target } = await serveSegments(t, { maxBufferedMib: 17 })
@@ -210,6 +260,21 @@ t.test('disconnects a reader below the minimum rate, and no other', async (t) =>
   await paused
 })
 
+/** Requests the segment, and reads nothing of it. */
+async function requestUnread(t: Test, app: TestApp, protocol: 'h2' | 'http/1.1'): Promise<void> {
+  if (protocol === 'h2') {
+    const request = (await openSession(t, app)).request({ ':path': '/video/demo/1.ts' }).pause()
+    request.on('error', () => undefined)
+    await once(request, 'response')
+    return
+  }
+  const trusted = { rejectUnauthorized: false, agent: false }
+  const request = getSecurely(`${app.url}/video/demo/1.ts`, trusted)
+  request.on('error', () => undefined)
+  t.teardown(() => request.destroy())
+  await once(request, 'response')
+}
+
 function segment() {
   return createStreamFile('segment', {
     // Slabs, as the cache has them.
@@ -223,11 +288,12 @@ async function serveSegments(
   t: Test,
   limits: { readonly maxBufferedMib: number },
   nowMs: () => number = () => performance.now(),
+  start: typeof startApp | typeof startHttpsApp = startApp,
 ) {
   const service = new MemoryService()
   const stream = new MemoryStream()
   service.streams.set('demo', stream)
-  const app = await startApp(t, service, {
+  const app = await start(t, service, {
     limits: { maxConnections: 100, ...limits },
     clock: { nowUs: () => nowMs() * 1000 },
   })

@@ -3,7 +3,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { publish } from '../../src/publisher/publisher.ts'
+import { publish } from '../../src/cli/publisher/publisher.ts'
+import { publishDemo } from '../support/demo-encoder.ts'
 import { connect } from '../../src/srt/index.ts'
 import type { ServerOptions } from '../../src/index.ts'
 import { startService } from '../support/service.ts'
@@ -25,16 +26,6 @@ async function startProcess(t: Test, options: Partial<ServerOptions> = {}) {
   return startService(t, { ...SECRETS, hls: { segmentSec: 1 }, ...options })
 }
 
-/** Publishes until the test ends. */
-function publishTo(t: Test, url: string): void {
-  const stop = new AbortController()
-  const done = publish({ file: DEMO, url, loop: true, signal: stop.signal }).catch(() => undefined)
-  t.teardown(() => {
-    stop.abort()
-    return done
-  })
-}
-
 async function playlistNumbers(playlistUrl: string) {
   const reply = await fetch(playlistUrl)
   if (!reply.ok) return undefined
@@ -50,7 +41,7 @@ async function playlistNumbers(playlistUrl: string) {
 t.test('a key from before the start resumes its stream and sends webhooks', async (t) => {
   const before = await startProcess(t)
   const { srtUrl, streamKey, playlistUrl } = await before.server.startStream({ streamId: 'studio' })
-  publishTo(t, srtUrl)
+  publishDemo(t, srtUrl, { mayFail: true })
   const seen = await until('a playlist', () => playlistNumbers(playlistUrl))
   await before.server.close()
 
@@ -63,7 +54,7 @@ t.test('a key from before the start resumes its stream and sends webhooks', asyn
     resume_streams: true,
   })
   t.notOk('stream_id' in started)
-  publishTo(t, `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}`)
+  publishDemo(t, `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}`, { mayFail: true })
   const url = `${server.publicUrl}/video/studio/playlist.m3u8`
   const after = await until('the playlist is back', () => playlistNumbers(url))
   t.ok(after.media >= seen.next, 'media sequence goes on')
@@ -142,7 +133,7 @@ t.test(
     const url = `srt://127.0.0.1:${server.srtPort}`
     const open = { file: DEMO, url: url + clear, signal: AbortSignal.timeout(60_000) }
     await t.rejects(publish(open), { message: /1011/ }, 'in clear it is refused')
-    publishTo(t, url + query)
+    publishDemo(t, url + query, { mayFail: true })
     await until('it is live again', () => server.status('studio').live)
     const again = await server.startStream({ streamId: 'studio' })
     t.equal(again.passphrase, started.passphrase)

@@ -8,6 +8,8 @@ export interface Target {
   readonly host: string
   readonly httpPort: number
   readonly srtPort: number
+  /** Absent unless bonded lines are taken. */
+  readonly srtlaPort?: number
   readonly hmacSecret: string
   readonly jwtSecret: string
   /** Process of the service, if it is not that of the test. */

@@ -4,7 +4,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { LiveStore } from '../http/live-store.ts'
+import { LiveStore } from '../playback/live-store.ts'
 import { call, MemoryService, startApp } from '../http/memory-service.ts'
 import { until } from '../support/until.ts'
 import { waitAndVanish } from './attacks/vanishing-viewers.ts'

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import { pino } from 'pino'
 import t from 'tap'
-import { parseAllowList } from '../../src/webhook/address-rules.ts'
+import { parseAllowList } from '../../src/outbound/address-rules.ts'
 import { MAX_CONNECTIONS } from '../../src/webhook/connection-slots.ts'
 import {
   createWebhookDispatcher,
@@ -35,11 +35,18 @@ const TYPES: Record<WebhookType, true> = {
   'stream.ready': true,
   'stream.live': true,
   'stream.interrupted': true,
+  'stream.source_changed': true,
   'stream.stopped': true,
   'stream.rejected': true,
   'stream.warning': true,
+  'stream.key_expiring': true,
   'stream.resumed': true,
   'stream.viewers': true,
+  'stream.push_connected': true,
+  'stream.push_lost': true,
+  'archive.started': true,
+  'archive.completed': true,
+  'archive.failed': true,
   'service.started': true,
 }
 
@@ -290,7 +297,7 @@ t.test('the API reveals no difference between open and closed ports', async (t) 
     await server.startStream({ streamId: 'studio', webhookUrls })
     await until('a try', () => port === closedPort || silent.connections() > 0)
     const { body } = await api('status', { stream_id: 'studio' })
-    const { started_at: _, service: __, ...rest } = body.data
+    const { started_at: _, stops_at: __, service: ___, ...rest } = body.data
     answers.push(JSON.stringify(rest))
   }
   t.equal(answers[0], answers[1])

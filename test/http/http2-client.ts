@@ -11,7 +11,7 @@ interface Test {
   teardown(close: () => unknown): unknown
 }
 
-/** Connects over TLS; the connection ends with the test. */
+/** Connects over TLS, and waits for the settings of the server; the connection ends with the test. */
 export async function openSession(
   t: Test,
   { url }: { readonly url: string },
@@ -19,7 +19,8 @@ export async function openSession(
   const session = connect(url, { rejectUnauthorized: false })
   session.on('error', () => undefined)
   t.teardown(() => session.destroy())
-  await once(session, 'connect')
+  // In any order.
+  await Promise.all([once(session, 'connect'), once(session, 'remoteSettings')])
   return session
 }
 

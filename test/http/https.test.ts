@@ -9,7 +9,7 @@ import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { sign } from '../../src/auth/signature.ts'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
-import type { StreamFile } from '../../src/contract/streams.ts'
+import type { StreamFile } from '../../src/playback/playback-source.ts'
 import { callStream, openSession } from './http2-client.ts'
 import {
   call,

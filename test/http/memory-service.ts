@@ -4,30 +4,40 @@
  *
  * @module
  */
+import { uncachedMemoryBeside } from '../../src/playback/uncached-memory.ts'
 import { request, type Agent, type OutgoingHttpHeaders } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { connect } from 'node:net'
 import { pino } from 'pino'
 import { sign } from '../../src/auth/signature.ts'
 import { MillraceError } from '../../src/errors.ts'
-import { systemClock } from '../../src/clock.ts'
-import { buildApp, type AppOptions } from '../../src/http/app.ts'
+import { systemClock } from '../../src/timing/clock.ts'
+import { buildApp, type AppOptions } from '../../src/service/app.ts'
 import { CertificateSource } from '../../src/http/tls/certificate-source.ts'
 import { HttpGuard, type HttpGuardOptions } from '../../src/http/guard/http-guard.ts'
 import type { FileStore } from '../../src/hls/store/file-store.ts'
 import type {
-  KickRequest,
-  ListRequest,
   PlayableStream,
   PlaybackSource,
+  StreamFile,
+} from '../../src/playback/playback-source.ts'
+import type {
+  ClipRequest,
+  KickRequest,
+  ListRequest,
   StartRequest,
   StopRequest,
-  StreamControl,
-  StreamFile,
+} from '../../src/api/requests.ts'
+import type { StreamControl } from '../../src/api/control.ts'
+import { checkSource } from '../../src/api/records.ts'
+import { NO_TOTALS } from '../../src/cluster/node/control/remote-records.ts'
+import type {
+  ClipReport,
+  EncoderSource,
   StreamPage,
   StreamRecord,
-} from '../../src/contract/streams.ts'
-import type { StreamState } from '../../src/contract/state.ts'
+  StreamState,
+} from '../../src/api/records.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 import { checkDescribed } from '../support/api-description.ts'
 import { writeCertificate } from '../support/certificate.ts'
@@ -48,7 +58,9 @@ export interface Reply {
 export class MemoryStream implements PlayableStream {
   status: StreamState = 'READY'
   live = false
-  terms: { playbackToken?: boolean } = {}
+  stateSinceMs?: number
+  stopsAtMs?: number
+  policy: { playbackToken?: boolean } = {}
   readonly files = new Map<string, StreamFile>()
 }
 
@@ -62,6 +74,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
   readonly started: StartRequest[] = []
   readonly stopped: (StopRequest & { readonly streamId: string })[] = []
   readonly kicked: (KickRequest & { readonly streamId: string })[] = []
+  readonly switched: { readonly streamId: string; readonly source: EncoderSource }[] = []
   readonly listed: ListRequest[] = []
   readonly lookUps: string[] = []
 
@@ -74,6 +87,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
       status: stream.status,
       srtUrl: `srt://127.0.0.1:10080?streamid=mode=publish,rid=${start.streamId},token=t`,
       streamKey: `mode=publish,rid=${start.streamId},token=t`,
+      shortStreamKey: `${start.streamId}-${'s'.repeat(22)}`,
       expiresAt: new Date('2026-03-01T14:00:00Z'),
       playlistUrl: `http://127.0.0.1:8080/video/${start.streamId}/playlist.m3u8`,
       masterUrl: `http://127.0.0.1:8080/video/${start.streamId}/master.m3u8`,
@@ -89,6 +103,18 @@ export class MemoryService implements StreamControl, PlaybackSource {
   kick(streamId: string, request: KickRequest = {}): StreamRecord {
     this.kicked.push({ streamId, ...request })
     return this.status(streamId)
+  }
+
+  switchSource(streamId: string, source: EncoderSource): StreamRecord {
+    checkSource(this.status(streamId), source)
+    this.switched.push({ streamId, source })
+    return this.status(streamId)
+  }
+
+  async clip(streamId: string, { from, to }: ClipRequest): Promise<ClipReport> {
+    if (!this.streams.has(streamId)) throw new MillraceError('ARCHIVE_NOT_FOUND')
+    const url = `s3://archive/${streamId}/20260101T000000Z-a/clip.m3u8`
+    return { url, from, to, durationSec: (to.getTime() - from.getTime()) / 1000, gapSec: 0 }
   }
 
   list(request: ListRequest = {}): StreamPage {
@@ -110,12 +136,15 @@ export class MemoryService implements StreamControl, PlaybackSource {
       status,
       live,
       startedAt: new Date('2026-03-01T12:00:00Z'),
-      ...(live ? { liveSince: new Date('2026-03-01T12:01:00Z'), publisher } : {}),
+      ...(live ? { liveSince: new Date('2026-03-01T12:01:00Z'), publisher, onAir: 'main' } : {}),
+      sources: live ? [{ source: 'main', ready: true, connection: publisher }] : [],
+      readers: [],
+      pushes: [],
       tracks: live ? [{ pid: 256, kind: 'video', codec: 'h264', codecString: 'avc1.64001f' }] : [],
       playlist: { listedSegments: 0, wantedSegments: 6, releasedEarly: 0, gaps: 0 },
       queuedBytes: 0,
       viewers: 0,
-      totals: { segments: 0, segmentBytes: 0, durationSec: 0, payloadsDropped: 0, publishers: 0 },
+      totals: NO_TOTALS,
       warnings: [{ code: 'NO_PAT', message: 'no PAT for 5 s' }],
       playlistUrl: `http://127.0.0.1:8080/video/${streamId}/playlist.m3u8`,
       masterUrl: `http://127.0.0.1:8080/video/${streamId}/master.m3u8`,
@@ -167,7 +196,7 @@ export async function startApp(
   const logger = pino({ level: 'trace' }, { write: (line: string) => void log.push(line) })
   const guard = new HttpGuard({
     limits: { maxConnections: 1000, maxBufferedMib: 64 },
-    playback: service,
+    uncachedMemory: uncachedMemoryBeside((id) => service.findStream(id)),
     clock: systemClock,
     logger,
     ...guarding,

@@ -1,11 +1,24 @@
 import t from 'tap'
 import { BurstQueue } from '../../src/ingest/burst-queue.ts'
+import type { SrtConnection } from '../../src/srt/types.ts'
+import type { Publication } from '../../src/stream/publication.ts'
+
+/** A queue that is connected to a publication of these methods. */
+function openQueue(
+  publication: Pick<Publication, 'push' | 'gap' | 'end'>,
+  defer: (act: () => void) => void,
+): BurstQueue {
+  const connect = () => publication as Publication
+  const queue = new BurstQueue({ source: 'main', connect, disconnected: () => undefined }, defer)
+  queue.open({} as SrtConnection)
+  return queue
+}
 
 /** A queue whose turns of the event loop are taken by hand, and all it handed on. */
 function setUp() {
   const handedOn: (number | string)[] = []
   const deferred: (() => void)[] = []
-  const queue = new BurstQueue(
+  const queue = openQueue(
     {
       push: (payload) => void handedOn.push(payload[0]!),
       gap: (lostPackets) => void handedOn.push(`gap ${lostPackets}`),
@@ -54,7 +67,7 @@ t.test('passes single payloads on at once', async (t) => {
 t.test('discards waiting payloads when the stream stops', async (t) => {
   const { queue, handedOn, turn, pushAll } = setUp()
   pushAll(0, 200)
-  queue.end('stopped')
+  queue.end('closed')
   t.same(handedOn, [...numbers(64), 'stopped'])
   turn()
   t.same(handedOn, [...numbers(64), 'stopped'])
@@ -62,11 +75,11 @@ t.test('discards waiting payloads when the stream stops', async (t) => {
 
 t.test('ends once where a payload stops the stream', async (t) => {
   const handedOn: string[] = []
-  const queue: BurstQueue = new BurstQueue(
+  const queue: BurstQueue = openQueue(
     {
       push: () => {
         handedOn.push('payload')
-        if (handedOn.length === 70) queue.end('stopped')
+        if (handedOn.length === 70) queue.end('closed')
       },
       gap: () => undefined,
       end: (reason) => void handedOn.push(reason),

@@ -2,7 +2,8 @@ import t from 'tap'
 import { PublisherLimits } from '../../src/ingest/publisher-limits.ts'
 import type { LiveStream } from '../../src/stream/live-stream.ts'
 
-const streamOf = (encoder?: object) => ({ encoder, terms: {} }) as LiveStream
+const streamOf = (encoder?: object) =>
+  ({ encoderOf: () => encoder, policy: {} }) as unknown as LiveStream
 const SEC = 1_000_000
 
 t.test('lets two callers wait for a stream, and refuses a third at once', async (t) => {
@@ -10,7 +11,7 @@ t.test('lets two callers wait for a stream, and refuses a third at once', async 
   const [studio, other] = [streamOf(), streamOf()]
   const ends: (() => void)[] = []
   const wait = (stream: LiveStream) =>
-    limits.wait(stream, 0, () => new Promise((resolve) => ends.push(resolve)))
+    limits.wait(stream, 'main', 0, () => new Promise((resolve) => ends.push(resolve)))
   const first = wait(studio)
   const second = wait(studio)
   await t.rejects(wait(studio), { code: 'STREAM_BUSY', rejectCode: 2409 })
@@ -24,11 +25,23 @@ t.test('lets two callers wait for a stream, and refuses a third at once', async 
   await Promise.all([second, third, beside])
 })
 
+t.test('the backup encoder has waiting places and a rate of its own', async (t) => {
+  const limits = new PublisherLimits(10, () => false)
+  const studio = streamOf()
+  const forever = () => new Promise<void>(() => {})
+  for (let i = 0; i < 2; i++) void limits.wait(studio, 'backup', 0, forever)
+  for (let i = 0; i < 30; i++) limits.countConnection(studio, 'backup', 0)
+  await t.rejects(limits.wait(studio, 'backup', 0, forever), { code: 'STREAM_BUSY' })
+  t.throws(() => limits.countConnection(studio, 'backup', 0), { code: 'TOO_MANY_CONNECTIONS' })
+  await limits.wait(studio, 'main', 0, () => Promise.resolve())
+  limits.countConnection(studio, 'main', 0)
+})
+
 t.test('frees a waiting place when waiting ends in an error', async (t) => {
   const limits = new PublisherLimits(10, () => false)
   const studio = streamOf()
   for (let caller = 0; caller < 5; caller++) {
-    const failing = limits.wait(studio, 0, () => Promise.reject(new Error('gone')))
+    const failing = limits.wait(studio, 'main', 0, () => Promise.reject(new Error('gone')))
     await t.rejects(failing, /gone/)
   }
 })
@@ -36,25 +49,28 @@ t.test('frees a waiting place when waiting ends in an error', async (t) => {
 t.test('allows 30 connections of a stream at once, then one every two seconds', async (t) => {
   const limits = new PublisherLimits(10, () => false)
   const [studio, other] = [streamOf(), streamOf()]
-  for (let i = 0; i < 30; i++) limits.countConnection(studio, 0)
+  for (let i = 0; i < 30; i++) limits.countConnection(studio, 'main', 0)
   const refused = { code: 'TOO_MANY_CONNECTIONS', rejectCode: 2402 }
-  t.throws(() => limits.countConnection(studio, 1.9 * SEC), refused)
-  t.throws(() => limits.checkConnections(studio, 1.9 * SEC), refused)
-  for (let i = 0; i < 2; i++) limits.checkConnections(studio, 2 * SEC)
-  limits.countConnection(studio, 2 * SEC)
-  t.throws(() => limits.countConnection(studio, 2 * SEC), refused)
-  limits.countConnection(other, 2 * SEC)
+  t.throws(() => limits.countConnection(studio, 'main', 1.9 * SEC), refused)
+  t.throws(() => limits.checkConnections(studio, 'main', 1.9 * SEC), refused)
+  for (let i = 0; i < 2; i++) limits.checkConnections(studio, 'main', 2 * SEC)
+  limits.countConnection(studio, 'main', 2 * SEC)
+  t.throws(() => limits.countConnection(studio, 'main', 2 * SEC), refused)
+  limits.countConnection(other, 'main', 2 * SEC)
 })
 
 t.test('limits publishers, except one that replaces another', async (t) => {
   const limits = new PublisherLimits(2, () => false)
   limits.addPublisher()
-  limits.checkRoom(streamOf(), 0)
+  limits.checkRoom(streamOf(), 'main', 0)
   limits.addPublisher()
-  t.throws(() => limits.checkRoom(streamOf(), 0), { code: 'TOO_MANY_PUBLISHERS', rejectCode: 1003 })
-  limits.checkRoom(streamOf({}), 0)
+  t.throws(() => limits.checkRoom(streamOf(), 'main', 0), {
+    code: 'TOO_MANY_PUBLISHERS',
+    rejectCode: 1003,
+  })
+  limits.checkRoom(streamOf({}), 'main', 0)
   limits.removePublisher()
-  limits.checkRoom(streamOf(), 0)
+  limits.checkRoom(streamOf(), 'main', 0)
 })
 
 t.test(
@@ -62,17 +78,20 @@ t.test(
   async (t) => {
     let overloaded = true
     const limits = new PublisherLimits(10, () => overloaded)
-    t.throws(() => limits.checkRoom(streamOf(), 0), { code: 'OVERLOADED', rejectCode: 2402 })
-    limits.checkRoom(streamOf({}), 0)
+    t.throws(() => limits.checkRoom(streamOf(), 'main', 0), {
+      code: 'OVERLOADED',
+      rejectCode: 2402,
+    })
+    limits.checkRoom(streamOf({}), 'main', 0)
     overloaded = false
-    limits.checkRoom(streamOf(), 0)
+    limits.checkRoom(streamOf(), 'main', 0)
   },
 )
 
 t.test('refuses encoders of a banned stream until its ban is over', async (t) => {
   const limits = new PublisherLimits(10, () => false)
-  const stream = Object.assign(streamOf({}), { terms: { bannedUntilUs: 5 * SEC } })
+  const stream = Object.assign(streamOf({}), { policy: { bannedUntilUs: 5 * SEC } })
   const refused = { code: 'STREAM_BANNED', rejectCode: 2403 }
-  t.throws(() => limits.checkRoom(stream, 4.9 * SEC), refused)
-  limits.checkRoom(stream, 5 * SEC)
+  t.throws(() => limits.checkRoom(stream, 'main', 4.9 * SEC), refused)
+  limits.checkRoom(stream, 'main', 5 * SEC)
 })

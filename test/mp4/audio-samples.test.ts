@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { timescaleOf } from '../../src/mp4/init-segment.ts'
-import { AudioSamples, type AudioSample, type AudioSource } from '../../src/mp4/audio-samples.ts'
+import { AudioSamples, type AudioSource } from '../../src/mp4/audio-samples.ts'
 import { loas } from '../codec/latm-builder.ts'
 import { BitWriter } from '../codec/nal-builder.ts'
 import { payloadOf, readFixture } from '../mpegts/demux.ts'
@@ -82,7 +82,7 @@ t.test('samples are the same for any division into PES packets', async () => {
       fc.array(fc.integer({ min: 200, max: 4000 }), { minLength: 1, maxLength: 8 }),
       ({ source, bytes, ptsAt, expected }, sizes) => {
         const samples = new AudioSamples(source)
-        const found: AudioSample[] = []
+        const found: ReturnType<AudioSamples['push']>[number][] = []
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
           const end = at + sizes[turn % sizes.length]!
           found.push(...push(samples, bytes.subarray(at, end), ptsAt(at)))

@@ -4,7 +4,7 @@
  * @module
  */
 import { readBoxes, type Box } from '../../src/check/media/box-reader.ts'
-import { Faults } from '../../src/check/media/faults.ts'
+import { Faults } from '../../src/check/media/media-facts.ts'
 
 /** Offsets of the children in boxes that hold others. */
 const CHILDREN: Readonly<Record<string, number>> = {

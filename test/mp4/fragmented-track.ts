@@ -16,6 +16,11 @@ import { demux, payloadOf, unitsOf } from '../mpegts/demux.ts'
 
 export type Samples = readonly Sample<VideoFormat | AudioFormat>[]
 
+/** @returns CODECS value of the track's sample entry (RFC 6381) */
+export function codecStringOf(format: VideoFormat | AudioFormat): string {
+  return 'sequence' in format ? format.sequence.video.codecString : format.parameters.codecString
+}
+
 /** @param pid  the first track of the kind by default */
 export function unitsOfKind(bytes: Buffer, kind: 'video' | 'audio', pid?: number): PesUnit[] {
   const units = unitsOf(demux(bytes)).filter(({ track }) => track.kind === kind)

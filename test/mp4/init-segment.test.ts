@@ -14,11 +14,19 @@ import t from 'tap'
 import { inspectFragments } from '../../src/check/media/fragments.ts'
 import type { AudioFormat } from '../../src/mp4/audio-format.ts'
 import type { AudioSource } from '../../src/mp4/audio-samples.ts'
-import { codecStringOf, encodeInitSegment } from '../../src/mp4/init-segment.ts'
-import type { VideoSample } from '../../src/mp4/video-samples.ts'
+import { encodeInitSegment } from '../../src/mp4/init-segment.ts'
+import type { Sample } from '../../src/mp4/sample.ts'
+import type { VideoFormat } from '../../src/mp4/video-format.ts'
 import { readFixture } from '../mpegts/demux.ts'
 import { listBoxes, payloadsOf, readSamples } from './box-tree.ts'
-import { fragment, readAudio, readVideo, unitsOfKind, type Samples } from './fragmented-track.ts'
+import {
+  codecStringOf,
+  fragment,
+  readAudio,
+  readVideo,
+  unitsOfKind,
+  type Samples,
+} from './fragmented-track.ts'
 
 interface Vector {
   readonly boxes: Readonly<Record<string, string>>
@@ -153,7 +161,7 @@ function configuration(format: AudioFormat, path: string): string | undefined {
 }
 
 t.test('avcC has 255 PPS at most: their number is a byte (14496-15 5.3.3.1)', async (t) => {
-  const [sample] = TRACKS['h264-aac video']!() as readonly VideoSample[]
+  const [sample] = TRACKS['h264-aac video']!() as readonly Sample<VideoFormat>[]
   const { format } = sample!
   const sps = format.parameterSets[0]!
   const ppsSets = Array.from({ length: 300 }, (_, id) => ({

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { FragmentWriter } from '../../src/mp4/fragment.ts'
 import { ChunkMemory } from '../../src/mp4/media-memory.ts'
-import { VideoSamples, type AccessUnit } from '../../src/mp4/video-samples.ts'
+import { VideoSamples } from '../../src/mp4/video-samples.ts'
 import { decodeH264Sps } from '../../src/codec/h264-sps.ts'
 import { pieces } from '../codec/nal-builder.ts'
 import { readNalUnits } from './box-tree.ts'
@@ -21,6 +21,8 @@ const START_CODE = Buffer.from([0, 0, 0, 1])
 function stream(...nals: readonly Uint8Array[]): Buffer {
   return Buffer.concat(nals.flatMap((nal) => [START_CODE, nal]))
 }
+
+type AccessUnit = Parameters<VideoSamples['push']>[0]
 
 function unit(bytes: Buffer, fields: Partial<AccessUnit> = {}): AccessUnit {
   return {

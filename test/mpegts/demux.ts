@@ -4,8 +4,7 @@
  * @module
  */
 import { readFileSync } from 'node:fs'
-import { Demuxer } from '../../src/mpegts/demux/demuxer.ts'
-import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer-output.ts'
+import { Demuxer, type DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import { elementaryBytes, findPesHeader } from '../../src/mpegts/pes.ts'
 import type { Program } from '../../src/mpegts/track.ts'

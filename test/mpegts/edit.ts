@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
+import { TICKS_PER_SEC, TIME_MODULUS } from '../../src/mpegts/timestamps.ts'
 import { PACKET_BYTES, PID_MASK } from '../../src/mpegts/packet.ts'
-import { TICKS_PER_SEC } from '../../src/mpegts/timestamps.ts'
-import { movePcr, movePesTimes } from '../../src/publisher/packet-times.ts'
+import { movePcr, movePesTimes } from '../../src/pace/packet-times.ts'
 import { pesPacket, TsBuilder } from './ts-builder.ts'
 import { readNalUnits } from '../support/annex-b.ts'
 import { readPackets, readPesPackets, type PesPacket } from '../support/ts-reader.ts'

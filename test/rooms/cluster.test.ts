@@ -1,3 +1,3 @@
 import { importTests } from '../support/import-tests.ts'
 
-await importTests('cluster', 'edge')
+await importTests('cluster')

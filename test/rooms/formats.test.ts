@@ -1,3 +1,14 @@
 import { importTests } from '../support/import-tests.ts'
 
-await importTests('auth', 'binary', 'codec', 'config', 'diagnosis', 'mp4', 'mpegts', 'support')
+await importTests(
+  'auth',
+  'binary',
+  'codec',
+  'config',
+  'diagnosis',
+  'mp4',
+  'mpegts',
+  'pace',
+  'support',
+  'timing',
+)

@@ -1,3 +1,3 @@
 import { importTests } from '../support/import-tests.ts'
 
-await importTests('client', 'service', 'webhook')
+await importTests('api', 'client', 'egress', 'outbound', 'service', 'webhook')

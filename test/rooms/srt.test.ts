@@ -1,3 +1,3 @@
 import { importTests } from '../support/import-tests.ts'
 
-await importTests('srt', 'ingest', 'publisher')
+await importTests('srt', 'ingest', 'cli')

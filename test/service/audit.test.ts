@@ -22,7 +22,10 @@ t.test('each call that changes something has a line, without secrets', async (t)
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter((line) => 'audit' in line)
 
-  const webhook = 'http://127.0.0.1:9/hook?key=confidential'
+  const urls = {
+    webhook_urls: ['http://127.0.0.1:9/hook?key=confidential'],
+    push_urls: ['srt://127.0.0.1:9?passphrase=confidential'],
+  }
   const terms = {
     encryption: true,
     allow_from: ['127.0.0.0/8'],
@@ -32,11 +35,22 @@ t.test('each call that changes something has a line, without secrets', async (t)
     part_ms: 300,
     playlist_segments: 4,
     playback_token: false,
+    key_lifetime_sec: 600,
+    backup: true,
+    play: true,
   }
-  const start = { stream_id: 'studio', ...terms, webhook_urls: [webhook] }
+  const start = { stream_id: 'studio', ...terms, ...urls }
   const { body } = await api('start-stream', start, newest)
   await api('kick', { stream_id: 'studio', ban_sec: 5 }, old)
   await tryApi(url, 'stop-stream', { stream_id: 'other', revoke: true }, newest)
+  await tryApi(url, 'switch-source', { stream_id: 'studio', source: 'backup' }, newest)
+  const clip = {
+    stream_id: 'studio',
+    from: '2026-01-31T12:00:00Z',
+    to: '2026-01-31T12:01:00Z',
+    run: '20260131T115500Z-node',
+  }
+  await tryApi(url, 'clip', clip, newest)
   await api('status', { stream_id: 'studio' }, newest)
   await api('streams', {}, newest)
   await tryApi(url, 'stop-stream', { stream_id: 'studio' }, 'wrong')
@@ -53,6 +67,14 @@ t.test('each call that changes something has a line, without secrets', async (t)
       revoke: true,
       result: 'STREAM_NOT_FOUND',
     },
+    {
+      ...byNewest,
+      audit: 'switch-source',
+      stream_id: 'studio',
+      source: 'backup',
+      result: 'SOURCE_UNAVAILABLE',
+    },
+    { ...byNewest, audit: 'clip', ...clip, result: 'ARCHIVE_NOT_FOUND' },
   ])
   const { passphrase, stream_key: key } = body.data
   for (const secret of [newest, old, passphrase, key, 'confidential']) {
@@ -60,5 +82,5 @@ t.test('each call that changes something has a line, without secrets', async (t)
   }
 
   await Promise.all(Array.from({ length: 30 }, () => api('kick', { stream_id: 'studio' }, newest)))
-  t.equal(audited().length, 33, 'the limit on other log lines does not apply')
+  t.equal(audited().length, 35, 'the limit on other log lines does not apply')
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { NO_SHORTAGE } from '../../src/hls/store/holding.ts'
+import { NO_SHORTAGE } from '../../src/hls/store/cache-account.ts'
 import { CacheReport, describeCapacity } from '../../src/service/cache-report.ts'
 import type { SegmentCacheStats } from '../../src/hls/store/segment-cache.ts'
 
@@ -18,7 +18,7 @@ const STATS: SegmentCacheStats = {
 t.test('describes the bitrates that the memory suffices for', async (t) => {
   t.equal(
     describeCapacity(512, { formats: ['ts'], segmentSec: 2, playlistSegments: 6 }),
-    'cache of 512 MiB holds about 143 Mbit/s of streams with full playlists, 536 with the shortest',
+    'CACHE_MAX_MIB is 512: enough for encoders of 143 Mbit/s in all. Above that, playlists get shorter; above 536 Mbit/s, viewers lose segments.',
   )
   t.match(
     describeCapacity(512, { formats: ['ts', 'cmaf'], segmentSec: 2, playlistSegments: 6 }),

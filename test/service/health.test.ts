@@ -12,6 +12,7 @@ t.test('a refused segment makes the process unready for 30 s', async (t) => {
     },
     cache,
     listPublished: () => [],
+    closeReaders: () => 0,
     onWarning: () => undefined,
   })
   t.teardown(() => health.close())

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SteadyClock } from '../../src/clock.ts'
+import { SteadyClock } from '../../src/timing/clock.ts'
 import { LoadJudge, LoadMonitor, type LoadReading } from '../../src/service/load-monitor.ts'
 import { until } from '../support/until.ts'
 

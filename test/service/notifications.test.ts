@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import t from 'tap'
 import { MillraceError } from '../../src/errors.ts'
-import { limitLines } from '../../src/limited-logger.ts'
+import { limitLines } from '../../src/timing/limited-logger.ts'
 import { createLogger } from '../../src/logger.ts'
 import { createNotifier } from '../../src/service/notifications.ts'
 import type { LiveStream } from '../../src/stream/live-stream.ts'

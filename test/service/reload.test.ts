@@ -11,7 +11,8 @@ import { Webhook } from 'standardwebhooks'
 import t, { type Test } from 'tap'
 import type { EndpointName } from '../../src/client/index.ts'
 import { signPlaybackToken } from '../../src/index.ts'
-import { publish } from '../../src/publisher/publisher.ts'
+import { publish } from '../../src/cli/publisher/publisher.ts'
+import { publishDemo } from '../support/demo-encoder.ts'
 import { callStream, openSession } from '../http/http2-client.ts'
 import { makeCertificate, writeCertificate } from '../support/certificate.ts'
 import { start } from '../support/process.ts'
@@ -112,8 +113,7 @@ t.test('SIGHUP replaces a secret by a pair, and the pair by the new one', async 
 
   const first = await api('start-stream', old.hmac)
   const oldKey = String(first.body.data['srt_url'])
-  const stop = new AbortController()
-  const encoder = publish({ file: CLIP, url: oldKey, loop: true, signal: stop.signal })
+  const encoder = publishDemo(t, oldKey)
   await until('an encoder', async () => {
     return (await api('status', old.hmac)).body.data['status'] === 'STREAMING'
   })
@@ -137,8 +137,8 @@ t.test('SIGHUP replaces a secret by a pair, and the pair by the new one', async 
     { status: 'STREAMING', totals: { publishers: 1 } },
     'the connected encoder stays',
   )
-  stop.abort()
-  await encoder
+  encoder.stop()
+  await encoder.end
   t.equal(await isAdmitted(oldKey), false, 'a key that the old secret signed')
   const again = await api('start-stream', fresh.hmac)
   t.equal(await isAdmitted(String(again.body.data['srt_url'])), true)

@@ -2,7 +2,11 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
+import { completeSettings } from '../../src/config/complete-settings.ts'
+import { createLogger } from '../../src/logger.ts'
 import { explainAddress } from '../../src/service/bind-error.ts'
+import type { LocalService } from '../../src/service/cluster.ts'
+import { Server } from '../../src/service/server.ts'
 import { writeCertificate } from '../support/certificate.ts'
 import { startService } from '../support/service.ts'
 import { requireAddresses } from '../support/addresses.ts'
@@ -12,6 +16,10 @@ t.test('startStream rejects what the API rejects, with the same message', async 
   await t.rejects(server.startStream({ streamId: 'a,b' }), {
     code: 'BODY_INVALID',
     message: /^stream_id must be 1 to 128 characters/,
+  })
+  await t.rejects(server.control.startStream({ streamId: 'a', partMs: '200' as never }), {
+    code: 'BODY_INVALID',
+    message: /^part_ms must be/,
   })
   await t.rejects(server.startStream({ streamId: 'a', webhookUrls: ['ftp://example.org'] }), {
     code: 'BODY_INVALID',
@@ -87,6 +95,13 @@ t.test('rejects an address that is not of this machine', async (t) => {
   })
 })
 
+t.test('rejects a folder of slates that is absent', async (t) => {
+  await t.rejects(startService(t, { slateDir: '/absent' }), {
+    code: 'CONFIG_INVALID',
+    message: /^SLATE_DIR is "\/absent": expected a folder that the service can read \(ENOENT\)$/,
+  })
+})
+
 t.test('names the setting of a port that the process may not open', async (t) => {
   const cause = Object.assign(new Error('listen EACCES'), { code: 'EACCES', port: 443 })
   t.throws(() => explainAddress('HTTP', '0.0.0.0')(cause), {
@@ -125,7 +140,8 @@ t.test('status reports the load of the process and its HTTP connections', async 
 })
 
 t.test('abandon cuts all connections, with TLS too', async (t) => {
-  for (const tls of [undefined, writeCertificate(t)]) {
+  const { cert, key } = writeCertificate(t)
+  for (const tls of [undefined, { cert, key }]) {
     const { server } = await startService(t, tls && { tls })
     const options = { host: '127.0.0.1', port: server.httpPort }
     const socket =
@@ -136,4 +152,18 @@ t.test('abandon cuts all connections, with TLS too', async (t) => {
     await closed
   }
   t.pass('closed')
+})
+
+t.test('what the cluster writes to the log is limited as well', (t) => {
+  const lines: string[] = []
+  const config = completeSettings({ hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) })
+  const joinCluster = ({ logger }: LocalService) => {
+    for (let line = 0; line < 100; line++) logger.warn('the registry does not answer')
+    return undefined as never
+  }
+  const logger = createLogger('info', { write: (line) => void lines.push(line) })
+  const server = new Server(config, logger, { joinCluster })
+  t.equal(lines.length, 5)
+  t.equal(server.list().streams.length, 0)
+  t.end()
 })

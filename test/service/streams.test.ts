@@ -179,15 +179,15 @@ t.test('kick disconnects the encoder, and bans those that follow', async (t) => 
   t.equal(closed, 1)
   t.same(reasons, ['kicked'])
   t.equal(stream.status, 'INTERRUPTED')
-  t.ok(stream.terms.bannedUntilUs! <= 1e6, 'without a ban it may come back at once')
-  t.notOk(streams.ownTermsOf(stream).bannedUntil)
+  t.ok(stream.policy.bannedUntilUs! <= 1e6, 'without a ban it may come back at once')
+  t.notOk(streams.ownPolicyOf(stream).bannedUntil)
   streams.kick('studio', { banSec: 10 })
-  t.equal(stream.terms.bannedUntilUs, 11e6)
-  const { bannedUntil } = streams.ownTermsOf(stream)
+  t.equal(stream.policy.bannedUntilUs, 11e6)
+  const { bannedUntil } = streams.ownPolicyOf(stream)
   pass(9)
-  t.same(streams.ownTermsOf(stream).bannedUntil, bannedUntil)
+  t.same(streams.ownPolicyOf(stream).bannedUntil, bannedUntil)
   pass(1)
-  t.notOk(streams.ownTermsOf(stream).bannedUntil)
+  t.notOk(streams.ownPolicyOf(stream).bannedUntil)
   t.throws(() => streams.kick('unknown'), { code: 'STREAM_NOT_FOUND' })
 })
 
@@ -196,7 +196,7 @@ t.test('a stream has the options that its starts gave it, until it stops', async
   const { streams } = startProcess()
   const optionsAfter = async (request: object) => {
     const { stream } = await streams.start({ streamId: 'studio', ...request })
-    return streams.ownTermsOf(stream).options
+    return streams.ownPolicyOf(stream).options
   }
   t.same(await optionsAfter({ segmentSec: 1, latencyMs: 200 }), { segmentSec: 1, latencyMs: 200 })
   t.same(
@@ -211,5 +211,5 @@ t.test('a stream has the options that its starts gave it, until it stops', async
   const resumed = startProcess()
   const stream = await resumed.admit(key)
   await resumed.streams.start({ streamId: 'studio', segmentSec: 1, latencyMs: 200 })
-  t.same(resumed.streams.ownTermsOf(stream).options, { latencyMs: 200 })
+  t.same(resumed.streams.ownPolicyOf(stream).options, { latencyMs: 200 })
 })

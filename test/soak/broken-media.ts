@@ -5,45 +5,20 @@
  */
 const PACKET_BYTES = 188
 
-type Edit = (packet: Buffer, index: number) => Buffer | undefined
-
-/** @returns the packets as edited; those without a result are left out */
-export function editPackets(bytes: Buffer, edit: Edit): Buffer {
-  const packets = Array.from({ length: bytes.length / PACKET_BYTES }, (_, index) =>
-    edit(Buffer.from(bytes.subarray(index * PACKET_BYTES, (index + 1) * PACKET_BYTES)), index),
-  )
-  return Buffer.concat(packets.filter((packet) => packet !== undefined))
+/** @returns a copy, each packet edited in place */
+function editPackets(bytes: Buffer, edit: (packet: Buffer) => void): Buffer {
+  const copy = Buffer.from(bytes)
+  for (let at = 0; at < copy.length; at += PACKET_BYTES) edit(copy.subarray(at, at + PACKET_BYTES))
+  return copy
 }
 
-/** PID of the first PES packet of a kind; undefined without one. */
-export function pidOf(bytes: Buffer, kind: 'video' | 'audio'): number | undefined {
-  for (let at = 0; at < bytes.length; at += PACKET_BYTES) {
-    const packet = bytes.subarray(at, at + PACKET_BYTES)
-    if (streamIdOf(packet) !== undefined && isKind(streamIdOf(packet)!, kind))
-      return readPid(packet)
-  }
-  return undefined
-}
-
-export function withoutTrack(bytes: Buffer, kind: 'video' | 'audio'): Buffer {
-  const pid = pidOf(bytes, kind)
-  return editPackets(bytes, (packet) => (readPid(packet) === pid ? undefined : packet))
-}
-
-/** @returns the stream with video packets whose continuity counter jumps by one in the middle */
+/** @returns the stream with a jump by one in the continuity counters of its first PES packet's PID */
 export function withCounterJump(bytes: Buffer): Buffer {
-  const pid = pidOf(bytes, 'video') ?? pidOf(bytes, 'audio')
-  let count = 0
+  let pid: number | undefined
   return editPackets(bytes, (packet) => {
-    if (readPid(packet) !== pid || ++count < 2) return packet
-    packet[3] = (packet[3]! & 0xf0) | ((packet[3]! + 1) & 0x0f)
-    return packet
+    if (pid === undefined && beginsPes(packet)) pid = readPid(packet)
+    else if (readPid(packet) === pid) packet[3] = (packet[3]! & 0xf0) | ((packet[3]! + 1) & 0x0f)
   })
-}
-
-/** @returns the stream without its last packets */
-export function cutShort(bytes: Buffer, packets: number): Buffer {
-  return bytes.subarray(0, -packets * PACKET_BYTES)
 }
 
 /** @returns the stream with all PTS, DTS and PCR moved */
@@ -56,12 +31,11 @@ export function withShiftedTimestamps(bytes: Buffer, ticks: number): Buffer {
       packet.writeUInt32BE(Math.floor(moved / 2), 6)
       packet[10] = ((moved % 2) << 7) | (packet[10]! & 0x7f)
     }
-    if (streamIdOf(packet) === undefined) return packet
+    if (!beginsPes(packet)) return
     const pes = payloadStart(packet)
     const flags = packet[pes + 7]!
     if ((flags & 0x80) !== 0) shiftTimestamp(packet, pes + 9, ticks)
     if ((flags & 0x40) !== 0) shiftTimestamp(packet, pes + 14, ticks)
-    return packet
   })
 }
 
@@ -84,13 +58,8 @@ function payloadStart(packet: Buffer): number {
   return (packet[3]! & 0x20) === 0 ? 4 : 5 + packet[4]!
 }
 
-/** stream_id of a PES packet that begins here. */
-function streamIdOf(packet: Buffer): number | undefined {
+function beginsPes(packet: Buffer): boolean {
   const start = payloadStart(packet)
   const begins = (packet[1]! & 0x40) !== 0 && start + 9 < PACKET_BYTES
-  return begins && packet.readUIntBE(start, 3) === 1 ? packet[start + 3] : undefined
-}
-
-function isKind(streamId: number, kind: 'video' | 'audio'): boolean {
-  return kind === 'video' ? (streamId & 0xf0) === 0xe0 : (streamId & 0xe0) === 0xc0
+  return begins && packet.readUIntBE(start, 3) === 1
 }

@@ -4,19 +4,20 @@
  * @module
  */
 import { gzipSync } from 'node:zlib'
-import * as media from './broken-media.ts'
+import { withCounterJump, withShiftedTimestamps } from './broken-media.ts'
 import type { ProxyReply, Tamper } from '../check/fault-proxy.ts'
+import type { MultivariantPlaylist } from './faulty-stream.ts'
 import {
   eachLine,
   editHeaders,
   editMedia,
   editReply,
   editText,
-  isAudioPlaylist,
   isMedia,
   isMultivariant,
   isPlaylist,
   isRead,
+  isSecondAudio,
   newestSequence,
   redirect,
   refuse,
@@ -30,6 +31,8 @@ export interface Fault {
   readonly rule: string
   /** Rules that the same fault necessarily breaks. */
   readonly follows?: readonly string[]
+  /** Where the fault shows; default `master.m3u8`. */
+  readonly playlist?: MultivariantPlaylist
   /** Whether the encoder has to reconnect for the fault to show. */
   readonly reconnects?: boolean
   /** Duration of its check; default 8. */
@@ -106,7 +109,7 @@ const TIMELINE: readonly Fault[] = [
     follows: [
       ...['REPORT_WRONG', 'SEGMENT_CHANGED', 'BLOCKING_TOO_EARLY', 'BLOCKING_WITHOUT_PART'],
       // Media is taken for the neighbor of another.
-      ...['TIMESTAMPS_BREAK', 'COUNTERS_BREAK'],
+      'TIMESTAMPS_BREAK',
     ],
     tamper: () =>
       editText(isPlaylist, (text) =>
@@ -137,7 +140,7 @@ const TIMELINE: readonly Fault[] = [
     ],
     tamper: () =>
       editText(isPlaylist, (text) =>
-        !isOdd(text) ? text : text.replaceAll(/(#EXTINF:\d+\.)\d/g, '$11'),
+        !isOdd(text) ? text : text.replaceAll(/#EXTINF:[\d.]+/g, '#EXTINF:1.3'),
       ),
   },
   {
@@ -146,7 +149,7 @@ const TIMELINE: readonly Fault[] = [
     follows: ['RENDITIONS_APART'],
     tamper: () =>
       editText(isPlaylist, (text) =>
-        text.replace(/^(\S+-\d+\.ts)$([^]*?)^(\S+-\d+\.ts)$/m, '$3$2$1'),
+        text.replace(/^(\S+-\d+\.m4s)$([^]*?)^(\S+-\d+\.m4s)$/m, '$3$2$1'),
       ),
   },
   {
@@ -155,8 +158,9 @@ const TIMELINE: readonly Fault[] = [
     follows: [
       'DISCONTINUITY_SEQUENCE_WRONG',
       'DATE_MISSES_EXTINF',
-      'COUNTERS_BREAK',
       'RENDITIONS_APART',
+      // The first part after a discontinuity has no hint.
+      'HINT_MISSING',
     ],
     reconnects: true,
     seconds: 24,
@@ -166,7 +170,7 @@ const TIMELINE: readonly Fault[] = [
     title: 'program date times of a rendition are 3 s off',
     rule: 'RENDITIONS_APART',
     follows: ['DATES_OF_RENDITIONS_DIFFER', 'RENDITION_BEHIND'],
-    tamper: () => editText(isAudioPlaylist, (text) => moveDates(text, -3000)),
+    tamper: () => editText(isSecondAudio, (text) => moveDates(text, -3000)),
   },
   {
     title: 'program date times are an hour off',
@@ -187,7 +191,7 @@ const TIMELINE: readonly Fault[] = [
     rule: 'DATES_OF_RENDITIONS_DIFFER',
     follows: ['LOW_LATENCY_WITHOUT_DATES'],
     tamper: () =>
-      editText(isAudioPlaylist, (text) => text.replaceAll(/#EXT-X-PROGRAM-DATE-TIME:.*\n/g, '')),
+      editText(isSecondAudio, (text) => text.replaceAll(/#EXT-X-PROGRAM-DATE-TIME:.*\n/g, '')),
   },
   {
     title: 'the playlist lists fewer than three target durations',
@@ -235,9 +239,10 @@ const TARGET_DURATIONS: readonly Fault[] = [
     rule: 'TARGETDURATIONS_DIFFER',
     tamper: () => async (request, origin) => {
       const held = editText(isPlaylist, (text) => text.replace(/,HOLD-BACK=\d+/, ',HOLD-BACK=6'))
-      return editText(isAudioPlaylist, (text) =>
-        text.replace(/(#EXT-X-TARGETDURATION):\d+/, '$1:2'),
-      )(request, (passed) => held(passed, origin))
+      return editText(isSecondAudio, (text) => text.replace(/(#EXT-X-TARGETDURATION):\d+/, '$1:2'))(
+        request,
+        (passed) => held(passed, origin),
+      )
     },
   },
   {
@@ -272,9 +277,10 @@ const TARGET_DURATIONS: readonly Fault[] = [
     title: 'PART-TARGET changes',
     rule: 'PART_TARGET_CHANGED',
     tamper: () =>
-      editText(isPlaylist, (text) =>
-        isOdd(text) ? text.replace(/PART-TARGET=[\d.]+/, 'PART-TARGET=0.207') : text,
-      ),
+      editText(isPlaylist, (text) => {
+        const held = text.replace(/PART-HOLD-BACK=[\d.]+/, 'PART-HOLD-BACK=0.9')
+        return isOdd(text) ? held.replace(/PART-TARGET=[\d.]+/, 'PART-TARGET=0.22') : held
+      }),
   },
   {
     title: 'EXT-X-SERVER-CONTROL changes',
@@ -288,8 +294,7 @@ const TARGET_DURATIONS: readonly Fault[] = [
   {
     title: 'EXT-X-SERVER-CONTROL differs between renditions',
     rule: 'SERVER_CONTROLS_DIFFER',
-    tamper: () =>
-      editText(isAudioPlaylist, (text) => text.replace(/,HOLD-BACK=\d+/, ',HOLD-BACK=9')),
+    tamper: () => editText(isSecondAudio, (text) => text.replace(/,HOLD-BACK=\d+/, ',HOLD-BACK=9')),
   },
 ]
 
@@ -376,49 +381,53 @@ const MEDIA: readonly Fault[] = [
   {
     title: 'a segment has the bytes of the one before',
     rule: 'TIMESTAMPS_BREAK',
-    follows: ['COUNTERS_BREAK', 'PARTS_DIFFER', 'RENDITIONS_APART'],
+    follows: ['PARTS_DIFFER', 'RENDITIONS_APART'],
     tamper: () =>
       redirect(every(2).segment, (request) => ({
         ...request,
-        url: request.url.replace(/\d+(?=\.ts$)/, (number) => String(Number(number) - 1)),
+        url: request.url.replace(/\d+(?=\.m4s$)/, (number) => String(Number(number) - 1)),
       })),
   },
+  {
+    title: 'a segment ends inside a box',
+    rule: 'BOXES_BROKEN',
+    follows: ['PART_BYTES_DIFFER'],
+    tamper: () => editMedia(every(1).segment, (bytes) => bytes.subarray(0, -100)),
+  },
+  {
+    title: 'EXT-X-MAP is missing',
+    rule: 'MAP_MISSING',
+    // The other tags need less.
+    follows: ['VERSION_TOO_HIGH'],
+    tamper: replace(/#EXT-X-MAP.*\n/g, ''),
+  },
+]
+
+const TRANSPORT_STREAM = [
   {
     title: 'continuity counters jump inside a segment',
     rule: 'TS_CONTINUITY',
     follows: ['COUNTERS_BREAK'],
-    tamper: () => editMedia(every(1).segment, media.withCounterJump),
+    tamper: () => editMedia(every(1).segment, withCounterJump),
   },
   {
     title: 'a segment is cut short',
     rule: 'SEGMENT_LENGTH',
-    follows: ['COUNTERS_BREAK', 'PARTS_DIFFER'],
-    tamper: () => editMedia(every(1).segment, (bytes) => media.cutShort(bytes, 20)),
+    follows: ['COUNTERS_BREAK'],
+    tamper: () => editMedia(every(1).segment, (bytes) => bytes.subarray(0, -20 * 188)),
   },
   {
     title: 'a segment ends inside a packet',
     rule: 'TS_SYNC',
-    follows: ['PARTS_DIFFER'],
     tamper: () => editMedia(every(1).segment, (bytes) => bytes.subarray(0, -100)),
   },
   {
     title: 'timestamps of a segment are 10 s off',
     rule: 'TIMESTAMPS_BREAK',
-    follows: ['PARTS_DIFFER', 'RENDITIONS_APART'],
-    tamper: () =>
-      editMedia(every(2).segment, (bytes) => media.withShiftedTimestamps(bytes, 900_000)),
+    follows: ['RENDITIONS_APART'],
+    tamper: () => editMedia(every(2).segment, (bytes) => withShiftedTimestamps(bytes, 900_000)),
   },
-  {
-    title: 'parts have no audio',
-    rule: 'PART_WITHOUT_AUDIO',
-    follows: ['PARTS_DIFFER'],
-    tamper: () =>
-      editMedia(
-        (request) => serialOf(request) !== undefined && !request.url.includes('-a2-'),
-        (bytes) => media.withoutTrack(bytes, 'audio'),
-      ),
-  },
-]
+].map((fault): Fault => ({ ...fault, playlist: 'ts.m3u8' }))
 
 const HTTP: readonly Fault[] = [
   {
@@ -438,15 +447,11 @@ const HTTP: readonly Fault[] = [
     rule: 'GONE_TOO_EARLY',
     seconds: 14,
     tamper: () => {
-      const firsts = new Map<boolean, number>()
+      let first = 0
       return async (request, origin) => {
-        const sequence = sequenceOf(request)
-        const isAudio = request.url.includes('-a2-') || isAudioPlaylist(request)
-        if (sequence !== undefined && sequence < (firsts.get(isAudio) ?? 0)) {
-          return refuse(() => true)(request, origin)
-        }
+        if (sequenceOf(request)! < first) return refuse(() => true)(request, origin)
         return editText(isPlaylist, (text) => {
-          firsts.set(isAudio, Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(text)?.[1]))
+          first = Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(text)?.[1])
           return text
         })(request, origin)
       }
@@ -540,7 +545,7 @@ const HTTP: readonly Fault[] = [
   {
     title: 'a playlist is not found',
     rule: 'PLAYLIST_NOT_FETCHED',
-    tamper: () => refuse(isAudioPlaylist),
+    tamper: () => refuse(isSecondAudio),
   },
   {
     title: 'playlists have the MIME type of text',
@@ -655,6 +660,7 @@ export const FAULTS: readonly Fault[] = [
   ...TARGET_DURATIONS,
   ...LOW_LATENCY,
   ...MEDIA,
+  ...TRANSPORT_STREAM,
   ...HTTP,
   ...MULTIVARIANT,
 ]

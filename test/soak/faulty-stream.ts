@@ -4,9 +4,8 @@
  * @module
  */
 import { fileURLToPath } from 'node:url'
-import type { CheckResult } from '../../src/check/check-result.ts'
-import { checkStream } from '../../src/check/check-stream.ts'
-import { publish } from '../../src/publisher/publisher.ts'
+import { checkStream, type CheckResult } from '../../src/check/check-stream.ts'
+import { publish } from '../../src/cli/publisher/publisher.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { startFaultProxy, type Tamper } from '../check/fault-proxy.ts'
@@ -17,9 +16,16 @@ interface Test {
   teardown(close: () => unknown): unknown
 }
 
+/** Of CMAF with parts in `master.m3u8`, of transport stream in whole segments in `ts.m3u8`. */
+export type MultivariantPlaylist = 'master.m3u8' | 'ts.m3u8'
+
 export interface FaultyStream {
-  /** Follows the stream, through a proxy that tampers with it if one is given. */
-  check(options: { seconds: number; tamper?: Tamper }): Promise<CheckResult>
+  /** Follows the stream, through a proxy that tampers with it if one is given; by default in low latency. */
+  check(options: {
+    seconds: number
+    tamper?: Tamper
+    playlist?: MultivariantPlaylist
+  }): Promise<CheckResult>
 }
 
 /**
@@ -51,13 +57,13 @@ export async function startFaultyStream(
   })
   // Six segments, the window of a playlist, so that the first are about to leave it.
   await until('a full playlist', async () => {
-    const text = await (await fetch(`${url}/video/studio/audio-2.m3u8`)).text()
+    const text = await (await fetch(`${url}/video/studio/playlist.m3u8`)).text()
     return (text.match(/^#EXTINF/gm)?.length ?? 0) >= 6
   })
   return {
-    check: async ({ seconds, tamper }) => {
+    check: async ({ seconds, tamper, playlist = 'master.m3u8' }) => {
       const base = tamper === undefined ? url : await startFaultProxy(t, url, tamper)
-      return checkStream({ url: `${base}/video/studio/master.m3u8`, seconds })
+      return checkStream({ url: `${base}/video/studio/${playlist}`, seconds })
     },
   }
 }

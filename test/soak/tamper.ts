@@ -3,16 +3,15 @@
  *
  * @module
  */
-import type { ProxyReply, ProxyRequest, Tamper } from '../check/fault-proxy.ts'
-import { withText } from '../check/fault-proxy.ts'
+import { type ProxyReply, type ProxyRequest, type Tamper, withText } from '../check/fault-proxy.ts'
 
-const PLAYLIST = /\/(playlist|audio-2)\.m3u8(\?|$)/
-const AUDIO_PLAYLIST = /\/audio-2\.m3u8(\?|$)/
+const PLAYLIST = /\/cmaf-(video|audio)-\d\.m3u8(\?|$)/
+const SECOND_AUDIO_PLAYLIST = /\/cmaf-audio-2\.m3u8(\?|$)/
 const MULTIVARIANT = /\/master\.m3u8(\?|$)/
-const MEDIA = /-(p?)(\d+)\.ts$/
+const MEDIA = /-(p?)(\d+)\.(ts|m4s)$/
 
 export const isPlaylist = ({ url }: ProxyRequest): boolean => PLAYLIST.test(url)
-export const isAudioPlaylist = ({ url }: ProxyRequest): boolean => AUDIO_PLAYLIST.test(url)
+export const isSecondAudio = ({ url }: ProxyRequest): boolean => SECOND_AUDIO_PLAYLIST.test(url)
 export const isMultivariant = ({ url }: ProxyRequest): boolean => MULTIVARIANT.test(url)
 export const isMedia = ({ url }: ProxyRequest): boolean => MEDIA.test(url)
 export const isRead = ({ method, headers }: ProxyRequest): boolean =>

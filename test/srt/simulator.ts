@@ -22,9 +22,10 @@ import {
   isRetransmitted,
   sequenceNumber,
 } from '../../src/srt/wire/packet.ts'
-import { sequenceDistance } from '../../src/binary/sequence-number.ts'
+import { sequenceDistance } from '../../src/srt/wire/counters.ts'
 import { Impairment, type LinkOptions } from '../support/impairment.ts'
 import { createRandom } from '../support/random.ts'
+import { wholeDatagram } from './whole-datagram.ts'
 
 export interface SimulationOptions {
   readonly seed: number
@@ -118,7 +119,8 @@ export function simulate(options: SimulationOptions): Outcome {
     random: bytes,
     nowUs: 0,
     host: {
-      transmit: (datagram) => {
+      transmit: (sent) => {
+        const datagram = wholeDatagram(sent)
         violations.push(...claims(datagram, highest))
         backward.carry(datagram, (copy) => call.handleDatagram(copy, callerUs()))
       },
@@ -198,9 +200,10 @@ export function simulate(options: SimulationOptions): Outcome {
     }),
     host: {
       // The sender marks retransmissions in its own datagram, so the wire takes a copy.
-      transmit: (datagram) => {
+      transmit: (sent) => {
+        const datagram = wholeDatagram(sent)
         note(datagram)
-        forward.carry(Buffer.from(datagram), arrive)
+        forward.carry(datagram, arrive)
       },
       connected: sendNext,
       refused: (error) => {
@@ -208,6 +211,7 @@ export function simulate(options: SimulationOptions): Outcome {
         violations.push(error.message)
       },
       ended: () => (over = true),
+      fail: (error) => violations.push(String(error)),
     },
   })
 
@@ -255,7 +259,7 @@ function claims(datagram: Buffer, highest: number | undefined): string[] {
 }
 
 /** One direction of the link. */
-class Wire {
+export class Wire {
   readonly #timeline: Timeline
   readonly #impairment: Impairment
   readonly #usPerByte: number
@@ -290,7 +294,7 @@ class Wire {
 }
 
 /** Future events in order of time; those of the same time in the order in which they were added. */
-class Timeline {
+export class Timeline {
   nowUs = 0
   /** A binary heap by time, then by number. */
   readonly #heap: { atUs: number; number: number; action: () => void }[] = []

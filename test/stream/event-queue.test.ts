@@ -67,3 +67,19 @@ t.test(
     t.strictSame(log, ['rest', 'next'])
   },
 )
+
+t.test('reports the exception of a listener, and emits the rest', async (t) => {
+  const errors: unknown[] = []
+  const queue = new EventQueue((error) => errors.push(error))
+  const log: string[] = []
+  const result = queue.run(() => {
+    queue.push(() => {
+      throw new Error('broken listener')
+    })
+    queue.push(() => log.push('rest'))
+    return 7
+  })
+  t.equal(result, 7)
+  t.strictSame(log, ['rest'])
+  t.match(errors, [{ message: 'broken listener' }])
+})

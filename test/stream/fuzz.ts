@@ -7,12 +7,12 @@
  * @module
  */
 import { readFileSync } from 'node:fs'
-import { TIME_MODULUS } from '../../src/binary/timestamp-33.ts'
+import { TIME_MODULUS } from '../../src/mpegts/timestamps.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import type { Segment } from '../../src/hls/store/segment.ts'
 import { PACKET_BYTES } from '../../src/mpegts/packet.ts'
-import { movePcr, movePesTimes } from '../../src/publisher/packet-times.ts'
-import { PacedStream } from '../../src/publisher/paced-stream.ts'
+import { movePcr, movePesTimes } from '../../src/pace/packet-times.ts'
+import { PacedStream } from '../../src/pace/paced-stream.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Publication } from '../../src/stream/publication.ts'
 import { COSTLY_STREAMS, payloadsOf } from '../hostile/attacks/costly-streams.ts'

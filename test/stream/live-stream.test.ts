@@ -3,6 +3,7 @@ import t from 'tap'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Encoder } from '../../src/stream/publication.ts'
+import { demux, payloadOf, unitsOf } from '../mpegts/demux.ts'
 import { patSection, pesPacket, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'
 import { PUBLISHER_REPORT } from './publisher-report.ts'
 
@@ -101,6 +102,22 @@ t.test('a stream whose encoder leaves before the first segment is never live', a
   t.equal(playlist(stream), undefined, 'the encoder may come back')
   stream.stop('api')
   t.match(playlist(stream), /e-0\.ts/, 'what it sent can be fetched')
+})
+
+t.test('the frame within which an encoder was cut off is left out', async (t) => {
+  const framesOf = (bytes: Buffer) =>
+    unitsOf(demux(bytes), 0x100).map((unit) => payloadOf(unit).toString('latin1'))
+  const whole = framesOf(CLIP)
+  for (let packets = 100; packets < 130; packets++) {
+    const { stream } = setUp()
+    const publication = stream.publish(fakeEncoder())
+    publication.push(CLIP.subarray(0, packets * 188))
+    publication.end('timeout')
+    stream.stop('api')
+    const frames = framesOf(Buffer.concat(stream.files.get('e-0.ts')!.chunks))
+    t.strictSame(frames, whole.slice(0, frames.length), `${packets} packets`)
+    t.ok(frames.length > 0)
+  }
 })
 
 t.test('a lost encoder has the grace to come back, then the stream stops', async (t) => {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ConnectionReport, SrtCounters } from '../../src/contract/report.ts'
+import type { ConnectionReport, SrtCounters } from '../../src/api/records.ts'
 
 export const PUBLISHER_REPORT: ConnectionReport & SrtCounters = {
   remote: '192.0.2.1:5000',

@@ -5,7 +5,7 @@
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { openApiDocument } from '../../src/http/openapi.ts'
+import { openApiDocument } from '../../src/api/calls/openapi.ts'
 
 export interface Answer {
   readonly method: string

@@ -8,13 +8,14 @@ import {
   liveEdge,
   resolve,
   totalSec,
-  type ListedSegment,
-  type MediaPlaylist,
+  type ParsedSegment,
+  type ParsedPlaylist,
 } from '../../src/check/playlist/media-playlist.ts'
 import { findTag, findTags, unquoted, type Tag } from '../../src/check/playlist/tag-reader.ts'
 import { fact } from '../../src/check/rules/evidence.ts'
-import type { Evidence, Rule, Subjects } from '../../src/check/rules/rule.ts'
-import { keptSegments } from '../../src/check/rules/timeline.ts'
+import type { Evidence, Rule } from '../../src/check/rules/rule.ts'
+import type { Subjects } from '../../src/check/rules/subjects.ts'
+import { keptSegments } from '../../src/check/rules/updates.ts'
 
 /** Rounding of PROGRAM-DATE-TIME and EXTINF. */
 const ROUNDING_SEC = 0.002
@@ -75,7 +76,7 @@ function house<S extends 'playlist' | 'update' | 'multivariant' | 'reload'>(
   return { id: `HOUSE_${id}`, ...text, on, check } as unknown as Rule
 }
 
-function isCmafAudio({ url }: MediaPlaylist): boolean {
+function isCmafAudio({ url }: ParsedPlaylist): boolean {
   return url.includes('/cmaf-audio-')
 }
 
@@ -224,7 +225,7 @@ function start(): Rule {
  *
  * @returns what is not the same everywhere
  */
-export function compareEdges(playlists: readonly MediaPlaylist[]): readonly string[] {
+export function compareEdges(playlists: readonly ParsedPlaylist[]): readonly string[] {
   const edges = new Map(playlists.map((playlist) => [playlist.url, edgeOf(playlist)]))
   const [first] = edges.values()
   return playlists.flatMap((playlist) => {
@@ -247,13 +248,13 @@ export function compareEdges(playlists: readonly MediaPlaylist[]): readonly stri
   })
 }
 
-function edgeOf(playlist: MediaPlaylist): string {
+function edgeOf(playlist: ParsedPlaylist): string {
   const { sequence, part } = liveEdge(playlist)
   return `${sequence}.${part}`
 }
 
 /** Whether a segment has the URI, EXTINF and date that it had, as text, and all parts if it was open. */
-function isSame(old: ListedSegment, now: ListedSegment): boolean {
+function isSame(old: ParsedSegment, now: ParsedSegment): boolean {
   if (old.dateTime !== now.dateTime || (old.gap && !now.gap)) return false
   if (isComplete(old)) return old.uri === now.uri && old.duration === now.duration
   // Who reloads late finds no parts any more.
@@ -261,7 +262,7 @@ function isSame(old: ListedSegment, now: ListedSegment): boolean {
   return isDelisted || old.parts.every(({ uri }, index) => uri === now.parts[index]?.uri)
 }
 
-function describe({ sequence, uri, duration, dateTime, gap, parts }: ListedSegment): string {
+function describe({ sequence, uri, duration, dateTime, gap, parts }: ParsedSegment): string {
   return JSON.stringify({ sequence, uri, duration, dateTime, gap, parts: parts.length })
 }
 

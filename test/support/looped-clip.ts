@@ -4,7 +4,7 @@
  * @module
  */
 import { readFileSync } from 'node:fs'
-import { LoopTimeline } from '../../src/publisher/loop-timeline.ts'
+import { LoopTimeline } from '../../src/pace/loop-timeline.ts'
 
 const CLIP = readFileSync(new URL('../../fixtures/demo.mpegts', import.meta.url))
 const CLIP_SEC = 8

@@ -152,7 +152,7 @@ export class StreamCrowd {
       for (const stream of this.#running) {
         if (stream.plan.untilSec >= Math.min(next.nextSec, untilSec)) continue
         this.#running.delete(stream)
-        if (stream.plan.lingers) stream.presentation.files.rest()
+        if (stream.plan.lingers) stream.presentation.files.markIdle()
         else stream.presentation.discard()
       }
       if (next.nextSec > untilSec) return

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Exchange } from '../../src/check/exchange.ts'
-import { Judge } from '../../src/check/judge.ts'
+import { Judge } from '../../src/check/judge/judge.ts'
 import type { Fact, Rule } from '../../src/check/rules/rule.ts'
 import { RULES } from '../../src/check/rules/table.ts'
 import { houseRules, type HouseRulesOptions } from './house-rules.ts'

@@ -56,3 +56,21 @@ declare module 'hls.js/dist/hls.mjs' {
     }
   }
 }
+
+declare module '@20minutes/s3rver' {
+  import type { RequestListener } from 'node:http'
+
+  export default class S3rver {
+    constructor(options: {
+      readonly directory: string
+      readonly silent: boolean
+      readonly configureBuckets: readonly {
+        readonly name: string
+        readonly configs: readonly string[]
+      }[]
+    })
+    readonly store: { existsObject(bucket: string, key: string): Promise<boolean> }
+    configureBuckets(): Promise<unknown>
+    callback(): RequestListener
+  }
+}

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import t from 'tap'
+import type { QueuedEvent } from '../../src/webhook/event.ts'
 import {
   MAX_EVENTS_PER_URL,
   MAX_QUEUED_BYTES,
   MAX_URLS,
   UrlQueues,
-  type QueuedEvent,
   type UrlQueue,
 } from '../../src/webhook/url-queues.ts'
 

@@ -1,22 +1,23 @@
 /**
- * Follows a stream: its multivariant playlist, and each media playlist that it names.
+ * Follows a stream as players do: loads its multivariant playlist, and follows each media playlist that it names.
  *
  * @module
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Exchange } from '../exchange.ts'
 import { isMultivariant, parseMultivariantPlaylist } from '../playlist/multivariant-playlist.ts'
+import type { CheckClock } from './check-clock.ts'
 import { GZIP, HttpClient, type Loaded, type Request } from './http-client.ts'
 import { PlaylistFollower, type FollowContext } from './playlist-follower.ts'
 
-export interface FollowOptions {
+interface FollowOptions {
   /** http or https; of a multivariant or a media playlist. */
   readonly url: string
   /** Duration of the check; an ended stream ends it earlier. */
   readonly seconds: number
-  /** Milliseconds since 1970, on a clock that does not jump. */
-  readonly nowMs: () => number
+  readonly clock: CheckClock
   readonly signal?: AbortSignal | undefined
+  /** Size of all bodies, decoded, at which the check ends; default none. */
+  readonly maxBytes?: number | undefined
   /** Called for each exchange, without credentials, in the order in which rules are to see them. */
   readonly onExchange: (exchange: Exchange) => void
 }
@@ -25,37 +26,42 @@ export interface FollowOptions {
 const MAX_PLAYLISTS = 16
 const MAX_PROBED = 2
 
-/** Resolves after `seconds`, at the end of the stream, or when the signal aborts. */
-export async function follow(options: FollowOptions): Promise<void> {
-  const { url, seconds, nowMs, onExchange } = options
+/**
+ * Resolves after `seconds`, at the end of the stream, at `maxBytes`, or when the signal aborts.
+ *
+ * @returns whether `maxBytes` ended it
+ */
+export async function followStream(options: FollowOptions): Promise<boolean> {
+  const { url, seconds, clock, signal, maxBytes = Infinity, onExchange } = options
   const end = new AbortController()
   const stop = () => end.abort()
-  const timer = setTimeout(stop, seconds * 1000)
-  options.signal?.addEventListener('abort', stop, { once: true })
-  if (options.signal?.aborted === true) stop()
-  const client = new HttpClient(url, nowMs, end.signal)
+  const timer = clock.startTimer(seconds * 1000, stop)
+  signal?.addEventListener('abort', stop, { once: true })
+  if (signal?.aborted === true) stop()
+  let bytesLeft = maxBytes
+  const client = new HttpClient(url, clock, end.signal, (bytes) => {
+    bytesLeft -= bytes
+    if (bytesLeft <= 0) stop()
+  })
   const context: FollowContext = {
     seconds,
-    nowMs,
+    clock,
     signal: end.signal,
     load: (request) => client.load(request),
     emit: ({ exchange }) => onExchange(exchange),
   }
   try {
     const first = await client.load({ role: 'multivariant', url, headers: GZIP })
-    if (first !== undefined) await followAll(first, context, options)
+    if (first !== undefined) await followAll(first, context, url)
   } finally {
     stop()
-    clearTimeout(timer)
-    options.signal?.removeEventListener('abort', stop)
+    timer.stop()
+    signal?.removeEventListener('abort', stop)
   }
+  return bytesLeft <= 0
 }
 
-async function followAll(
-  first: Loaded,
-  context: FollowContext,
-  { url }: FollowOptions,
-): Promise<void> {
+async function followAll(first: Loaded, context: FollowContext, url: string): Promise<void> {
   const text = first.body.toString()
   if (!isMultivariant(text)) {
     const asPlaylist: Loaded = { ...first, exchange: { ...first.exchange, role: 'playlist' } }
@@ -92,11 +98,11 @@ function probedOf(playlists: readonly string[], renditions: readonly (string | u
 /** Reloads the multivariant playlist halfway, unless the stream ends before. */
 async function reloadHalfway(
   request: Request,
-  { seconds, load, emit, signal }: FollowContext,
+  { seconds, clock, load, emit, signal }: FollowContext,
   ended: AbortSignal,
 ): Promise<void> {
   const over = AbortSignal.any([signal, ended])
-  await sleep(seconds * 500, undefined, { signal: over }).catch(() => undefined)
+  await clock.sleep(seconds * 500, over)
   const loaded = over.aborted ? undefined : await load(request)
   if (loaded !== undefined) emit(loaded)
 }

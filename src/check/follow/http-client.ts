@@ -1,27 +1,27 @@
 /**
- * HTTP client of a check: few requests at once, limits on times, sizes and redirects, and replies with their times.
+ * HTTP client of a check: few requests at once, limits on times, sizes and redirects, and responses with their times.
  *
  * @module
  */
-import type { Exchange, Reply, Role } from '../exchange.ts'
-import { OriginProtocols } from './alpn.ts'
-import { readBody } from './body-reader.ts'
-import { isLostConnection, RedirectError, whyFailed } from './failure.ts'
+import { isIP } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import { connect } from 'node:tls'
+import type { Exchange, Reply, RequestRole } from '../exchange.ts'
+import type { CheckClock, CheckTimer } from './check-clock.ts'
 import { Redactor } from './redactor.ts'
-import { RequestSlots } from './request-slots.ts'
 
 export interface Request {
-  readonly role: Role
+  readonly role: RequestRole
   /** Absolute; may have credentials. */
   readonly url: string
   readonly playlistUrl?: string
   readonly method?: Exchange['method']
   readonly headers?: Readonly<Record<string, string>>
-  /** Time to the headers of the reply; default 10 s. */
+  /** Time to the headers of the response; default 10 s. */
   readonly timeoutMs?: number
 }
 
-/** An exchange as rules and records see it, and the reply as it came. */
+/** An exchange as rules and records see it, and the response as it came. */
 export interface Loaded {
   readonly exchange: Exchange
   readonly status: number | undefined
@@ -38,50 +38,74 @@ export const HEADERS_TIMEOUT_MS = 10_000
 /** Time without a byte of the body. */
 const IDLE_TIMEOUT_MS = 10_000
 
+/** Time for a TLS handshake that only asks for the protocol. */
+const HANDSHAKE_TIMEOUT_MS = 10_000
+
+/** Maximum number of requests at once, in total and held: the connections that browsers open to one host. */
+const MAX_REQUESTS = 6
+const MAX_HELD_REQUESTS = 4
+
 const MAX_REDIRECTS = 5
 const MAX_PLAYLIST_BYTES = 4 * 1024 * 1024
 const MAX_MEDIA_BYTES = 64 * 1024 * 1024
 
-/** Origin of a page that plays the stream, so that the reply has its CORS headers. */
+/** Origin of a page that plays the stream, so that the response has its CORS headers. */
 const PAGE_ORIGIN = 'https://player.example'
 
-const HELD: ReadonlySet<Role> = new Set(['blocking', 'delta', 'hint', 'far-ahead', 'old-sequence'])
-const MEDIA: ReadonlySet<Role> = new Set(['segment', 'part', 'init', 'hint', 'gone', 'range'])
+const HELD: ReadonlySet<RequestRole> = new Set([
+  'blocking',
+  'delta',
+  'hint',
+  'far-ahead',
+  'old-sequence',
+])
+const MEDIA: ReadonlySet<RequestRole> = new Set([
+  'segment',
+  'part',
+  'init',
+  'hint',
+  'gone',
+  'range',
+])
 
 /** Headers that rules look at. Others may identify the user. */
 const KEPT_HEADERS =
   /^(accept-ranges|access-control-.*|age|alt-svc|cache-control|content-(encoding|length|range|type)|date|etag|expires|last-modified|pragma|priority|retry-after|server|vary|via)$/
 
-/** Answers `load` until its signal aborts. */
+/** Inputs: `load` each request, until the signal aborts. */
 export class HttpClient {
-  readonly #nowMs: () => number
+  readonly #clock: CheckClock
   readonly #signal: AbortSignal
+  readonly #onBytes: (bytes: number) => void
   readonly #redactor = new Redactor()
   readonly #slots = new RequestSlots()
-  readonly #protocols = new OriginProtocols()
+  /** By origin. */
+  readonly #protocols = new Map<string, Promise<Reply['protocol']>>()
   /** Where credentials of the URL apply. */
   readonly #origin: string
   readonly #authorization: string | undefined
 
   /**
    * @param url  of the stream; its user name and password go to its origin alone
-   * @param nowMs  milliseconds since 1970, on a clock that does not jump
+   * @param onBytes  called with the size of each piece of a body
    */
-  constructor(url: string, nowMs: () => number, signal: AbortSignal) {
+  constructor(
+    url: string,
+    clock: CheckClock,
+    signal: AbortSignal,
+    onBytes: (bytes: number) => void = () => undefined,
+  ) {
     const { origin, username, password } = new URL(url)
     const credentials = [username, password].map(decodeURIComponent).join(':')
     this.#origin = origin
     this.#authorization =
       credentials === ':' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`
-    this.#nowMs = nowMs
+    this.#clock = clock
     this.#signal = signal
+    this.#onBytes = onBytes
   }
 
-  redact(text: string): string {
-    return this.#redactor.redact(text)
-  }
-
-  /** @returns undefined if the check ends before the reply does */
+  /** @returns undefined if the check ends before the response does */
   async load(request: Request): Promise<Loaded | undefined> {
     const isHeld = HELD.has(request.role)
     await this.#slots.take(isHeld)
@@ -98,26 +122,30 @@ export class HttpClient {
     const { role, method = 'GET', playlistUrl, timeoutMs = HEADERS_TIMEOUT_MS } = request
     const headers = request.headers ?? {}
     const url = withoutCredentials(request.url)
-    const sentAtMs = this.#nowMs()
-    const timeout = new Timeout(timeoutMs, `no reply within ${timeoutMs / 1000} s`)
+    const sentAtMs = this.#clock.nowMs()
+    const timeout = new Timeout(this.#clock, timeoutMs, `no reply within ${timeoutMs / 1000} s`)
     const exchange = {
       role,
       method,
-      url: this.redact(url),
+      url: this.#redactor.redact(url),
       headers,
       sentAtMs,
-      ...(playlistUrl !== undefined && { playlistUrl: this.redact(playlistUrl) }),
+      ...(playlistUrl !== undefined && { playlistUrl: this.#redactor.redact(playlistUrl) }),
     }
     try {
       const signal = AbortSignal.any([this.#signal, timeout.signal])
-      const response = await this.#follow(url, { method, headers, signal })
-      const reply = await this.#read(role, response, timeout)
-      const { status, url: finalUrl, body } = reply
-      const shown = { ...reply, url: this.redact(finalUrl), body: this.#shownBody(role, reply) }
+      const { response, finalUrl } = await this.#fetch(url, { method, headers, signal })
+      const reply = await this.#read(role, response, finalUrl, timeout)
+      const { status, body } = reply
+      const shown = {
+        ...reply,
+        url: this.#redactor.redact(finalUrl),
+        body: this.#shownBody(role, reply),
+      }
       return { exchange: { ...exchange, reply: shown }, status, url: finalUrl, body }
     } catch (error) {
       // A server may close an idle connection while the request is on its way.
-      const isStale = isLostConnection(error) && this.#nowMs() - sentAtMs < 1000
+      const isStale = isLostConnection(error) && this.#clock.nowMs() - sentAtMs < 1000
       if (mayRetry && isStale && !this.#signal.aborted) return await this.#attempt(request, false)
       const failure = timeout.reason ?? whyFailed(error)
       return { exchange: { ...exchange, failure }, status: undefined, url, body: Buffer.alloc(0) }
@@ -126,7 +154,11 @@ export class HttpClient {
     }
   }
 
-  async #follow(url: string, init: RequestInit): Promise<Response & { finalUrl?: string }> {
+  /** Follows redirects by hand, so that credentials stay at their origin. */
+  async #fetch(
+    url: string,
+    init: Required<Pick<Request, 'method' | 'headers'>> & { readonly signal: AbortSignal },
+  ): Promise<{ response: Response; finalUrl: string }> {
     let current = url
     for (let redirects = 0; ; redirects++) {
       const isOwn = new URL(current).origin === this.#origin
@@ -138,40 +170,44 @@ export class HttpClient {
           'user-agent': 'Millrace-check',
           origin: PAGE_ORIGIN,
           'accept-encoding': 'identity',
-          ...(init.headers as Record<string, string>),
+          ...init.headers,
           ...(authorization !== undefined && { authorization }),
         },
       })
       const location = response.headers.get('location')
       const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && location !== null
-      if (!isRedirect) return Object.assign(response, { finalUrl: current })
+      if (!isRedirect) return { response, finalUrl: current }
       await response.body?.cancel()
       const target = URL.canParse(location, current) ? new URL(location, current) : undefined
       if (target === undefined || !/^https?:$/.test(target.protocol)) {
-        throw new RedirectError('redirected to no HTTP URL')
+        throw new LimitError('redirected to no HTTP URL')
       }
-      if (redirects === MAX_REDIRECTS) throw new RedirectError('redirected more than 5 times')
+      if (redirects === MAX_REDIRECTS) throw new LimitError('redirected more than 5 times')
       current = withoutCredentials(target.href)
     }
   }
 
   async #read(
-    role: Role,
-    response: Response & { finalUrl?: string },
+    role: RequestRole,
+    response: Response,
+    url: string,
     timeout: Timeout,
   ): Promise<Reply> {
-    const headersAtMs = this.#nowMs()
+    const headersAtMs = this.#clock.nowMs()
     timeout.replace(IDLE_TIMEOUT_MS, `no data for ${IDLE_TIMEOUT_MS / 1000} s`)
-    const { status, finalUrl: url = response.url } = response
+    const { status } = response
     const headers = Object.fromEntries(
       [...response.headers].filter(([name]) => KEPT_HEADERS.test(name)),
     )
-    const { body, longestPauseMs } = await readBody(response.body, this.#nowMs, {
+    const { body, longestPauseMs } = await readBody(response.body, this.#clock, {
       maxBytes: MEDIA.has(role) ? MAX_MEDIA_BYTES : MAX_PLAYLIST_BYTES,
       truncates: status >= 400,
-      onRead: () => timeout.restart(),
+      onRead: (bytes) => {
+        timeout.restart()
+        this.#onBytes(bytes)
+      },
     })
-    const endedAtMs = this.#nowMs()
+    const endedAtMs = this.#clock.nowMs()
     const encodedBytes =
       headers['content-encoding'] === undefined
         ? body.length
@@ -184,27 +220,38 @@ export class HttpClient {
       headersAtMs,
       endedAtMs,
       longestPauseMs,
-      protocol: await this.#protocols.find(url),
+      protocol: await this.#protocolOf(url),
       ...(encodedBytes !== undefined && { encodedBytes }),
     }
   }
 
+  /** Protocol of an origin, asked for once, on a connection of its own: `fetch` speaks HTTP/1.1 alone. */
+  #protocolOf(url: string): Promise<Reply['protocol']> {
+    const { protocol, origin } = new URL(url)
+    if (protocol !== 'https:') return Promise.resolve('http/1.1')
+    const asked = this.#protocols.get(origin) ?? askProtocol(new URL(url), this.#clock)
+    this.#protocols.set(origin, asked)
+    return asked
+  }
+
   /** Body for rules and records: playlists without credentials; no text of errors, which may quote the request. */
-  #shownBody(role: Role, { status, body }: Reply): Buffer {
+  #shownBody(role: RequestRole, { status, body }: Reply): Buffer {
     if (status >= 300) return Buffer.alloc(0)
     if (MEDIA.has(role)) return body
-    return Buffer.from(this.redact(body.toString()))
+    return Buffer.from(this.#redactor.redact(body.toString()))
   }
 }
 
 /** A timer that aborts a request, with a reason. */
 class Timeout {
+  readonly #clock: CheckClock
   readonly #controller = new AbortController()
   readonly signal = this.#controller.signal
-  #timer: NodeJS.Timeout
+  #timer: CheckTimer
   #reason: string
 
-  constructor(ms: number, reason: string) {
+  constructor(clock: CheckClock, ms: number, reason: string) {
+    this.#clock = clock
     this.#timer = this.#start(ms)
     this.#reason = reason
   }
@@ -221,16 +268,160 @@ class Timeout {
   }
 
   restart(): void {
-    this.#timer.refresh()
+    this.#timer.restart()
   }
 
   stop(): void {
-    clearTimeout(this.#timer)
+    this.#timer.stop()
   }
 
-  #start(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#controller.abort(), ms)
+  #start(ms: number): CheckTimer {
+    return this.#clock.startTimer(ms, () => this.#controller.abort())
   }
+}
+
+/** Limit of simultaneous requests. Those that a server may hold leave slots for the others. */
+class RequestSlots {
+  #active = 0
+  #held = 0
+  #waiting: readonly { readonly held: boolean; readonly start: () => void }[] = []
+
+  /** Resolves when the request may be sent; `release` frees the slot. */
+  async take(held: boolean): Promise<void> {
+    if (this.#isFree(held)) return this.#add(held, 1)
+    await new Promise<void>((start) => {
+      this.#waiting = [...this.#waiting, { held, start }]
+    })
+  }
+
+  release(held: boolean): void {
+    this.#add(held, -1)
+    const next = this.#waiting.find((waiting) => this.#isFree(waiting.held))
+    if (next === undefined) return
+    this.#waiting = this.#waiting.filter((waiting) => waiting !== next)
+    this.#add(next.held, 1)
+    next.start()
+  }
+
+  #isFree(held: boolean): boolean {
+    return this.#active < MAX_REQUESTS && (!held || this.#held < MAX_HELD_REQUESTS)
+  }
+
+  #add(held: boolean, count: 1 | -1): void {
+    this.#active += count
+    if (held) this.#held += count
+  }
+}
+
+interface BodyLimits {
+  readonly maxBytes: number
+  /** Whether the rest of a larger body is dropped; otherwise it is an error. */
+  readonly truncates: boolean
+  /** Called with the size of each piece. */
+  readonly onRead: (bytes: number) => void
+}
+
+/** Reads a body, and measures its longest pause, less the time in which this process was busy. */
+async function readBody(
+  stream: ReadableStream<Uint8Array> | null,
+  clock: CheckClock,
+  { maxBytes, truncates, onRead }: BodyLimits,
+): Promise<Pick<Reply, 'body' | 'longestPauseMs'>> {
+  const chunks: Uint8Array[] = []
+  let sizeBytes = 0
+  let longestPauseMs = 0
+  const sincePause = pauseMeter(clock)
+  for await (const chunk of stream ?? []) {
+    longestPauseMs = Math.max(longestPauseMs, sincePause())
+    onRead(chunk.length)
+    sizeBytes += chunk.length
+    if (sizeBytes > maxBytes) {
+      if (truncates) break
+      throw new LimitError(`larger than ${Math.round(maxBytes / 1024 / 1024)} MiB`)
+    }
+    chunks.push(chunk)
+  }
+  return { body: Buffer.concat(chunks), longestPauseMs: Math.max(longestPauseMs, sincePause()) }
+}
+
+/** @returns a function that measures the time since its last call in which the process waited */
+function pauseMeter(clock: CheckClock): () => number {
+  let atMs = clock.nowMs()
+  let usage = performance.eventLoopUtilization()
+  return () => {
+    const now = clock.nowMs()
+    const usageNow = performance.eventLoopUtilization()
+    const busyMs = usageNow.active - usage.active
+    const pauseMs = Math.max(0, now - atMs - busyMs)
+    ;[atMs, usage] = [now, usageNow]
+    return pauseMs
+  }
+}
+
+/** @returns `http/1.1` where the origin cannot be asked */
+function askProtocol({ hostname, port }: URL, clock: CheckClock): Promise<Reply['protocol']> {
+  return new Promise((resolve) => {
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const socket = connect({
+      host,
+      port: Number(port) || 443,
+      ...(isIP(host) === 0 && { servername: host }),
+      ALPNProtocols: ['h2', 'http/1.1'],
+      // Nothing is sent on this connection; `fetch` checks the certificate.
+      rejectUnauthorized: false,
+    })
+    const end = () => {
+      timer.stop()
+      resolve(socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1')
+      socket.destroy()
+    }
+    const timer = clock.startTimer(HANDSHAKE_TIMEOUT_MS, end)
+    socket.once('secureConnect', end)
+    socket.once('error', end)
+  })
+}
+
+/** A response over a limit of this client; the message is the failure. */
+class LimitError extends Error {}
+
+/** Sentences without URL, by error code. */
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was closed',
+  UND_ERR_SOCKET: 'the connection was closed',
+  EPIPE: 'the connection was closed',
+  ENOTFOUND: 'the host name was not found',
+  EAI_AGAIN: 'the host name was not found',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the host cannot be reached',
+  ETIMEDOUT: 'no connection within 10 s',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection within 10 s',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the body is shorter than its Content-Length',
+  Z_DATA_ERROR: 'the body is not what its Content-Encoding says',
+  Z_BUF_ERROR: 'the body ends within its Content-Encoding',
+}
+
+function whyFailed(error: unknown): string {
+  if (error instanceof LimitError) return error.message
+  const code = codeOf(error)
+  if (error instanceof Error && (error.cause as Error | undefined)?.message === 'bad port')
+    return 'browsers, and this check, refuse this port'
+  if (code === undefined) return 'the request failed'
+  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code))
+    return `the certificate is not valid (${code})`
+  return REASONS[code] ?? `the request failed (${code})`
+}
+
+/** Whether the connection was closed before any response. */
+function isLostConnection(error: unknown): boolean {
+  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(codeOf(error) ?? '')
+}
+
+/** Code of an error of `fetch`, which is in its innermost cause that has one. */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const own = 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  return codeOf(error.cause) ?? own
 }
 
 function withoutCredentials(url: string): string {

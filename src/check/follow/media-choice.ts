@@ -3,15 +3,21 @@
  *
  * @module
  */
-import { formatPlace, formatRange } from '../playlist/byte-range.ts'
-import { isComplete, MAX_MAPS } from '../playlist/media-playlist.ts'
-import type { ListedPart, ListedSegment, MediaPlaylist } from '../playlist/media-playlist.ts'
+import {
+  formatRange,
+  isComplete,
+  MAX_MAPS,
+  placeOf,
+  type ParsedSegment,
+  type Located,
+  type ParsedPlaylist,
+} from '../playlist/media-playlist.ts'
 import type { Request } from './http-client.ts'
 
 /** Complete segments that a player without low latency starts before the live edge (RFC 8216bis 6.3.3). */
 const START_SEGMENTS = 3
 
-/** In low latency, of how many segments one is loaded whole besides its parts. */
+/** In low latency, every tenth segment is loaded whole besides its parts. */
 const WHOLE_EVERY = 10
 
 /** Maximum media of one version. */
@@ -22,7 +28,7 @@ const MAX_NEW_PARTS = 20
 const SAMPLE_EDGE = 3
 const SAMPLE_BETWEEN = 6
 
-export type MediaRequest = Request & { readonly role: 'segment' | 'part' | 'init' }
+type MediaRequest = Request & { readonly role: 'segment' | 'part' | 'init' }
 
 /** Input: each version, delta updates merged. */
 export class MediaChoice {
@@ -40,27 +46,27 @@ export class MediaChoice {
   }
 
   /** @returns requests in the order of the media */
-  choose(playlist: MediaPlaylist): MediaRequest[] {
+  choose(playlist: ParsedPlaylist): MediaRequest[] {
     if (playlist.ended && this.#isFirst) return this.#requestAll(this.#sample(playlist))
     const chosen = this.#requestAll(
       followsParts(playlist) ? this.#chooseParts(playlist) : this.#chooseSegments(playlist),
     )
     this.#known = new Set(
       playlist.segments.flatMap((segment) => [
-        ...(isComplete(segment) ? [keyOf(segment)] : []),
-        ...segment.parts.map(keyOf),
+        ...(isComplete(segment) ? [placeOf(segment)] : []),
+        ...segment.parts.map(placeOf),
       ]),
     )
     this.#isFirst = false
     return chosen
   }
 
-  /** Marks a hinted part as loaded, so that `choose` leaves it out. */
+  /** Marks a hinted part as loaded, so that `choose` skips it. */
   addHint(url: string): void {
-    this.#known = new Set([...this.#known, keyOf({ url, byteRange: undefined })])
+    this.#known = new Set([...this.#known, placeOf({ url, byteRange: undefined })])
   }
 
-  #sample({ segments }: MediaPlaylist): Chosen[] {
+  #sample({ segments }: ParsedPlaylist): Chosen[] {
     this.#isFirst = false
     const media = segments.filter((segment) => isComplete(segment) && !segment.gap)
     const step = Math.max(1, Math.ceil((media.length - 2 * SAMPLE_EDGE) / SAMPLE_BETWEEN))
@@ -73,14 +79,14 @@ export class MediaChoice {
     return sample.flatMap(wholeOf)
   }
 
-  #chooseSegments({ segments }: MediaPlaylist): Chosen[] {
+  #chooseSegments({ segments }: ParsedPlaylist): Chosen[] {
     return segments
-      .filter((segment) => isComplete(segment) && !this.#known.has(keyOf(segment)))
+      .filter((segment) => isComplete(segment) && !this.#known.has(placeOf(segment)))
       .slice(this.#isFirst ? -START_SEGMENTS : -MAX_NEW_SEGMENTS)
       .flatMap(wholeOf)
   }
 
-  #chooseParts({ segments }: MediaPlaylist): Chosen[] {
+  #chooseParts({ segments }: ParsedPlaylist): Chosen[] {
     const open = segments.filter((segment) => !isComplete(segment))
     if (this.#isFirst) {
       const newest = segments.findLast(isComplete)
@@ -93,7 +99,7 @@ export class MediaChoice {
     const chosen: Chosen[] = []
     for (const segment of segments) {
       chosen.push(...this.#partsOf(segment))
-      if (!isComplete(segment) || this.#known.has(keyOf(segment))) continue
+      if (!isComplete(segment) || this.#known.has(placeOf(segment))) continue
       const isWhole = (segment.sequence - this.#firstWhole) % WHOLE_EVERY === 0
       // Without parts, as after a gap, the segment is all that there is.
       if (isWhole || segment.parts.length === 0) chosen.push(...wholeOf(segment))
@@ -101,13 +107,13 @@ export class MediaChoice {
     return chosen.slice(-MAX_NEW_PARTS)
   }
 
-  #partsOf(segment: ListedSegment): Chosen[] {
+  #partsOf(segment: ParsedSegment): Chosen[] {
     return segment.parts
-      .filter((part) => !part.gap && !this.#known.has(keyOf(part)))
+      .filter((part) => !part.gap && !this.#known.has(placeOf(part)))
       .map((part) => ({ role: 'part', media: part, segment }))
   }
 
-  /** Requests media, each behind its init segment if that is not kept. */
+  /** Requests media, each after its init segment if that is not kept. */
   #requestAll(chosen: readonly Chosen[]): MediaRequest[] {
     return chosen.flatMap(({ role, media, segment }) => [
       ...this.#requestInit(segment),
@@ -115,9 +121,9 @@ export class MediaChoice {
     ])
   }
 
-  #requestInit({ map }: ListedSegment): MediaRequest[] {
-    if (map === undefined || this.#inits.includes(keyOf(map))) return []
-    this.#inits = [...this.#inits, keyOf(map)].slice(-MAX_MAPS)
+  #requestInit({ map }: ParsedSegment): MediaRequest[] {
+    if (map === undefined || this.#inits.includes(placeOf(map))) return []
+    this.#inits = [...this.#inits, placeOf(map)].slice(-MAX_MAPS)
     return [this.#request('init', map)]
   }
 
@@ -131,24 +137,18 @@ export class MediaChoice {
   }
 }
 
-type Located = Pick<ListedSegment | ListedPart, 'url' | 'byteRange'>
-
 /** Segment or part to load, with the segment whose init segment it needs. */
 interface Chosen {
   readonly role: 'segment' | 'part'
   readonly media: Located
-  readonly segment: ListedSegment
+  readonly segment: ParsedSegment
 }
 
-function wholeOf(segment: ListedSegment): Chosen[] {
+function wholeOf(segment: ParsedSegment): Chosen[] {
   return segment.gap ? [] : [{ role: 'segment', media: segment, segment }]
 }
 
 /** Whether parts are loaded as they appear: players do so where reloads can wait for them. */
-export function followsParts({ partTargetSec, serverControl, ended }: MediaPlaylist): boolean {
+export function followsParts({ partTargetSec, serverControl, ended }: ParsedPlaylist): boolean {
   return partTargetSec !== undefined && serverControl?.canBlockReload === true && !ended
-}
-
-function keyOf({ url = '', byteRange }: Located): string {
-  return formatPlace(url, byteRange && formatRange(byteRange))
 }

@@ -3,27 +3,34 @@
  *
  * @module
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import { mergeDelta } from '../playlist/delta-update.ts'
+import {
+  comparePositions,
+  mergeDelta,
+  nextMedia,
+  parseMediaPlaylist,
+  type ParsedPlaylist,
+} from '../playlist/media-playlist.ts'
 import { withoutDirectives } from '../playlist/directives.ts'
-import { nextMedia, parseMediaPlaylist, type MediaPlaylist } from '../playlist/media-playlist.ts'
 import { findTags } from '../playlist/tag-reader.ts'
+import type { CheckClock } from './check-clock.ts'
 import type { Loaded, Request } from './http-client.ts'
 import { followsParts, MediaChoice } from './media-choice.ts'
-import { MediaQueue } from './media-queue.ts'
 import { ProbePlan, RemovalPlan } from './probes.ts'
 import { nextReload, plainReload, type Reloaded } from './reload-plan.ts'
 
 /** Every how many versions the hinted part is asked for before it is listed. */
 const HINT_EVERY = 7
 
-/** Time for which parts wait for the reply to a hint. */
+/** Time for which parts wait for the response to a hint. */
 const MAX_HINT_WAIT_MS = 1000
 
-/** The rest of a check that followers need. */
+/** Media requests that may wait; the newest are dropped when loading is slower than the stream. */
+const MAX_WAITING = 30
+
+/** Shared by the followers of a check. */
 export interface FollowContext {
   readonly seconds: number
-  readonly nowMs: () => number
+  readonly clock: CheckClock
   readonly signal: AbortSignal
   /** Undefined after the end of the check. */
   readonly load: (request: Request) => Promise<Loaded | undefined>
@@ -41,7 +48,7 @@ export class PlaylistFollower {
   readonly #removals: RemovalPlan | undefined
   /** Requests besides reloads and media that are under way. */
   readonly #others = new Set<Promise<void>>()
-  #playlist: MediaPlaylist | undefined
+  #playlist: ParsedPlaylist | undefined
   #count = 0
   #failures = 0
   #hint: Promise<Loaded | undefined> | undefined
@@ -70,7 +77,7 @@ export class PlaylistFollower {
       const { failures, count } = { failures: this.#failures, count: ++this.#count }
       const playlist = this.#playlist
       const reload = nextReload(this.#url, { role, playlist, advanced, failures, count })
-      const sinceSentMs = this.#context.nowMs() - sentAtMs
+      const sinceSentMs = this.#context.clock.nowMs() - sentAtMs
       await this.#wait(Math.max(reload.afterEndMs, reload.afterSentMs - sinceSentMs))
       if (signal.aborted) break
       role = reload.request.role
@@ -80,7 +87,7 @@ export class PlaylistFollower {
     await this.#finish()
   }
 
-  /** @returns whether the reply lists new media */
+  /** @returns whether the response lists new media */
   #read({ status, body, url, exchange }: Loaded): boolean {
     const before = this.#playlist
     if (status !== 200) {
@@ -96,7 +103,7 @@ export class PlaylistFollower {
     this.#failures = 0
     this.#playlist = playlist
     if (before === undefined) return true
-    const nowMs = this.#context.nowMs()
+    const nowMs = this.#context.clock.nowMs()
     const probe =
       this.#removals?.next(before, playlist, { sentAtMs: exchange.sentAtMs, nowMs }) ??
       (playlist.ended ? undefined : this.#probes?.next(playlist, nowMs))
@@ -110,7 +117,7 @@ export class PlaylistFollower {
     this.#media.push(...requests.map((request) => () => this.#loadAndEmit(request)))
   }
 
-  /** Asks for the hinted part; rules see the reply after the playlist that lists the part. */
+  /** Asks for the hinted part; rules see the response after the playlist that lists the part. */
   #askForHint(): void {
     const playlist = this.#playlist
     if (playlist === undefined || !followsParts(playlist)) return
@@ -129,7 +136,7 @@ export class PlaylistFollower {
     })
   }
 
-  /** Emits the reply to the hint before the parts that follow, if it comes soon. */
+  /** Emits the response to the hint before the parts that follow, if it comes soon. */
   #emitHint(): void {
     const hint = this.#hint
     if (hint === undefined) return
@@ -139,12 +146,12 @@ export class PlaylistFollower {
     this.#media.push(async () => Promise.race([emitted, this.#wait(MAX_HINT_WAIT_MS)]))
   }
 
-  async #emitLater(reply: Promise<Loaded | undefined>): Promise<void> {
-    const loaded = await reply
+  async #emitLater(loading: Promise<Loaded | undefined>): Promise<void> {
+    const loaded = await loading
     if (loaded !== undefined) this.#context.emit(loaded)
   }
 
-  /** Loads what the end leaves, and sends each probe once if the playlist never changed. */
+  /** Loads the media that is left, and sends each probe once if the playlist had ended from the start. */
   async #finish(): Promise<void> {
     await this.#media.drain()
     const playlist = this.#playlist
@@ -165,13 +172,34 @@ export class PlaylistFollower {
   }
 
   async #wait(ms: number): Promise<void> {
-    if (ms <= 0) return
-    await sleep(ms, undefined, { signal: this.#context.signal }).catch(() => undefined)
+    if (ms > 0) await this.#context.clock.sleep(ms, this.#context.signal)
   }
 }
 
-/** Whether a version lists a segment or part behind the edge of the version before. */
-function isNewer(before: MediaPlaylist, after: MediaPlaylist): boolean {
-  const [a, b] = [nextMedia(before), nextMedia(after)]
-  return b.sequence > a.sequence || (b.sequence === a.sequence && b.part > a.part)
+/** Whether a version lists a segment or part after the live edge of the version before. */
+function isNewer(before: ParsedPlaylist, after: ParsedPlaylist): boolean {
+  return comparePositions(nextMedia(after), nextMedia(before)) > 0
+}
+
+/** Loads the media of one playlist one after the other, so that neighbors are judged in order. */
+class MediaQueue {
+  #waiting: (() => Promise<unknown>)[] = []
+  #running: Promise<void> | undefined
+
+  push(...tasks: readonly (() => Promise<unknown>)[]): void {
+    this.#waiting = [...this.#waiting, ...tasks].slice(0, MAX_WAITING)
+    this.#running ??= this.#run()
+  }
+
+  /** Resolves when all that was pushed is loaded. */
+  async drain(): Promise<void> {
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      await next()
+    }
+    this.#running = undefined
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * Requests that no player needs at that moment, sent a few times a check to see how the server answers.
+ * Probes: requests that a player does not need at that moment, sent a few times a check to see how the server responds.
  *
  * @module
  */
@@ -7,8 +7,8 @@ import { withDirectives } from '../playlist/directives.ts'
 import {
   isComplete,
   totalSec,
-  type ListedSegment,
-  type MediaPlaylist,
+  type ParsedSegment,
+  type ParsedPlaylist,
 } from '../playlist/media-playlist.ts'
 import type { Request } from './http-client.ts'
 
@@ -24,7 +24,7 @@ const MAX_GONE = 3
 /** Share of the time that removed media must stay available, after which it is asked for. */
 const GONE_SHARE = 0.6
 
-type Probe = (url: string, playlist: MediaPlaylist) => Request | undefined
+type Probe = (url: string, playlist: ParsedPlaylist) => Request | undefined
 
 const onSegment =
   (request: Pick<Request, 'role' | 'method' | 'headers'>): Probe =>
@@ -38,14 +38,14 @@ const onPlaylist =
   (url) => ({ role, url, playlistUrl: url, headers: { 'accept-encoding': coding } })
 
 const onDirectives =
-  (role: Request['role'], find: (playlist: MediaPlaylist) => object): Probe =>
+  (role: Request['role'], find: (playlist: ParsedPlaylist) => object): Probe =>
   (url, playlist) => {
     const { serverControl, ended, segments } = playlist
     if (serverControl?.canBlockReload !== true || ended || segments.length === 0) return undefined
     return { role, url: withDirectives(url, find(playlist)), playlistUrl: url }
   }
 
-const lastSequence = ({ segments }: MediaPlaylist) => segments.at(-1)!.sequence
+const lastSequence = ({ segments }: ParsedPlaylist) => segments.at(-1)!.sequence
 
 const PROBES: readonly Probe[] = [
   onPlaylist('gzip', 'gzip'),
@@ -82,7 +82,7 @@ export class ProbePlan {
     this.#intervalMs = (seconds * 1000 * SHARE) / this.#waiting.length
   }
 
-  next(playlist: MediaPlaylist, nowMs: number): Request | undefined {
+  next(playlist: ParsedPlaylist, nowMs: number): Request | undefined {
     if (nowMs < this.#nextMs) return undefined
     this.#nextMs = nowMs + this.#intervalMs
     while (this.#waiting.length > 0) {
@@ -95,14 +95,14 @@ export class ProbePlan {
   }
 
   /** All probes once, for a playlist that does not change any more. */
-  once(playlist: MediaPlaylist): Request[] {
+  once(playlist: ParsedPlaylist): Request[] {
     this.#waiting = []
     return PROBES.flatMap((probe) => probe(this.#url, playlist) ?? [])
   }
 }
 
 interface RemovedSegment {
-  readonly segment: ListedSegment
+  readonly segment: ParsedSegment
   readonly atMs: number
 }
 
@@ -123,8 +123,8 @@ export class RemovalPlan {
 
   /** @param sentAtMs  time of the request for `after` */
   next(
-    before: MediaPlaylist,
-    after: MediaPlaylist,
+    before: ParsedPlaylist,
+    after: ParsedPlaylist,
     { sentAtMs, nowMs }: { readonly sentAtMs: number; readonly nowMs: number },
   ): Request | undefined {
     const listedAtMs = this.#listedAtMs

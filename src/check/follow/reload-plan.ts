@@ -4,14 +4,14 @@
  * @module
  */
 import { withDirectives } from '../playlist/directives.ts'
-import { liveEdge, nextMedia, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { liveEdge, nextMedia, type ParsedPlaylist } from '../playlist/media-playlist.ts'
 import { GZIP, HEADERS_TIMEOUT_MS, type Request } from './http-client.ts'
 
 /** State after a reload. */
 export interface Reloaded {
   readonly role: 'playlist' | 'blocking' | 'delta'
   /** Newest version; undefined before the first. */
-  readonly playlist: MediaPlaylist | undefined
+  readonly playlist: ParsedPlaylist | undefined
   /** Whether the reload brought new media. */
   readonly advanced: boolean
   /** Reloads in a row without a playlist, this one included. */
@@ -20,7 +20,7 @@ export interface Reloaded {
   readonly count: number
 }
 
-export interface Reload {
+interface Reload {
   readonly request: Request & { readonly role: Reloaded['role'] }
   /** From the time at which the previous reload was sent, and from its end. */
   readonly afterSentMs: number
@@ -35,7 +35,7 @@ const MIN_INTERVAL_MS = 50
 
 const RETRY_MS = 1000
 
-/** Time over three target durations until a held request counts as unanswered. */
+/** Time beyond three target durations after which a held request fails. */
 const HELD_MARGIN_MS = 5000
 
 /** Request that waits for nothing. */
@@ -59,7 +59,7 @@ export function nextReload(url: string, reloaded: Reloaded): Reload {
   return {
     request: { ...plain, ...blocking(url, playlist, reloaded.count), timeoutMs: heldMs(targetMs) },
     afterSentMs: MIN_INTERVAL_MS,
-    // A server that answers without new media is not to be flooded.
+    // Do not flood a server that responds without new media.
     afterEndMs: role === 'blocking' && !advanced ? RETRY_MS : 0,
   }
 }
@@ -70,7 +70,7 @@ function heldMs(targetMs: number): number {
 }
 
 /** Request that waits for the next part, or for the next segment. */
-function blocking(url: string, playlist: MediaPlaylist, count: number) {
+function blocking(url: string, playlist: ParsedPlaylist, count: number) {
   const hasParts = playlist.partTargetSec !== undefined
   const next = hasParts ? nextMedia(playlist) : { sequence: liveEdge(playlist).sequence + 1 }
   const offersDelta = playlist.serverControl?.canSkipUntilSec !== undefined

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { Faults } from './faults.ts'
+import type { Faults } from './media-facts.ts'
 
 export interface Box {
   readonly type: string

@@ -1,14 +1,23 @@
 /**
- * Facts about a segment or part of fragmented MP4 (ISO/IEC 14496-12 8.8; RFC 8216bis 3.1.2).
+ * Facts about a segment or part of fragmented MP4 (ISO/IEC 14496-12 8.8; RFC 8216bis 3.1.2), and parameter sets in its
+ * samples (ISO/IEC 14496-15 5.3.2, 8.3.2):
+ *
+ *   | length 8 to 32 | NAL unit … | repeated
  *
  * @module
  */
 import { FieldReader, findBox, readBoxes, type Box } from './box-reader.ts'
-import { Faults } from './faults.ts'
+import { Faults, type InspectedTrack, type MediaFacts } from './media-facts.ts'
 import { MAX_FRAMES, measureFrameRate, measureFrames, type Frame } from './frame-list.ts'
-import type { InspectedTrack, MediaFacts } from './inspected-media.ts'
-import { readMovie, type MovieTrack, type SampleDefaults } from './movie.ts'
-import { describeSequence, findParameterSets, type SamplePlace } from './parameter-set-search.ts'
+import {
+  readMovie,
+  type MovieTrack,
+  type NalFormat,
+  type SampleDefaults,
+  type TrackFormat,
+} from './movie.ts'
+import { decodeH264Sps } from '../../codec/h264-sps.ts'
+import { decodeH265Sps } from '../../codec/h265-parameter-sets.ts'
 
 /** Flags of `tfhd` (8.8.7.1) and `trun` (8.8.8.1) that announce fields. */
 const Header = { DATA_OFFSET: 0x1, ENTRY: 0x2, DURATION: 0x8, SIZE: 0x10, FLAGS: 0x20 } as const
@@ -32,7 +41,7 @@ type Range = Pick<Box, 'start' | 'end'>
 /** Movie fragment, with the bytes that its samples may be in. */
 interface Fragment {
   readonly moof: Box
-  /** From the mdat behind it to the end of the last mdat; undefined without one. */
+  /** From the next mdat to the end of the last one; undefined without a next one. */
   readonly media: Range | undefined
   /** Size of all mdat boxes. */
   readonly mediaBytes: number
@@ -45,7 +54,7 @@ interface TrackSamples {
   durationTicks: number
 }
 
-/** What the runs of a track fragment share. */
+/** Context of the runs of a track fragment. */
 interface RunContext {
   readonly fragment: Fragment
   /** Offset that the data offsets of its runs count from. */
@@ -76,7 +85,7 @@ export function inspectFragments(bytes: Buffer, init: Buffer | undefined): Media
     container: 'fmp4',
     sizeBytes: bytes.length,
     tracks: (movie?.tracks ?? []).map((track) =>
-      describe(bytes, track, samples.get(track.id), faults),
+      describeTrack(bytes, track, samples.get(track.id), faults),
     ),
     counters: new Map(),
     faults: faults.list,
@@ -200,7 +209,7 @@ function readRun(
   return end
 }
 
-function describe(
+function describeTrack(
   bytes: Buffer,
   { id, kind, ticksPerSec, format }: MovieTrack,
   samples: TrackSamples | undefined,
@@ -234,4 +243,76 @@ function describeTimes({ frames, nextTicks, durationTicks }: TrackSamples, ticks
   return {
     decodeTimes: { ticksPerSec, firstTicks: frames[0]!.dtsTicks, nextTicks, durationTicks },
   }
+}
+
+/** Where a sample claims to be: a hostile `trun` may point anywhere. */
+interface SamplePlace {
+  /** Offset in the bytes. */
+  readonly at: number
+  readonly sizeBytes: number
+}
+
+interface FoundParameterSets {
+  /** Name of the first parameter set; undefined without any. */
+  readonly first: string | undefined
+  /** Sequence parameter set, looked for only if the sample entry has none. */
+  readonly sequence: Buffer | undefined
+}
+
+/** Maximum number of NAL units that are looked at in a track: samples may overlap, and lengths may be 0. */
+const MAX_NALS = 100_000
+
+/** Names by `nal_unit_type` (H.264 Table 7-1, H.265 Table 7-1). */
+const NAMES: Readonly<Record<NalFormat['codec'], Readonly<Record<number, string>>>> = {
+  h264: { 7: 'SPS', 8: 'PPS' },
+  h265: { 32: 'VPS', 33: 'SPS', 34: 'PPS' },
+}
+
+function findParameterSets(
+  bytes: Buffer,
+  places: readonly SamplePlace[],
+  { codec, lengthBytes, hasSequence }: NalFormat,
+): FoundParameterSets {
+  let first: string | undefined
+  for (const nal of nalUnits(bytes, places, lengthBytes)) {
+    const name = NAMES[codec][typeOf(nal, codec)]
+    first ??= name
+    if (name === 'SPS' && !hasSequence) return { first, sequence: nal }
+    if (first !== undefined && hasSequence) break
+  }
+  return { first, sequence: undefined }
+}
+
+/** @returns format of a track whose sample entry has no sequence parameter set; undefined if it does not parse */
+function describeSequence(
+  sequence: Buffer,
+  { codec }: NalFormat,
+  sampleEntry = '',
+): TrackFormat | undefined {
+  const parameters = codec === 'h264' ? decodeH264Sps(sequence) : decodeH265Sps(sequence)
+  if (parameters === undefined) return undefined
+  const { codecString, ...rest } = parameters
+  return { ...rest, codec: codecString.replace(/^(avc1|hvc1)/, sampleEntry) }
+}
+
+function* nalUnits(bytes: Buffer, places: readonly SamplePlace[], lengthBytes: number) {
+  let count = 0
+  for (const { at, sizeBytes } of places) {
+    const start = Math.min(Math.max(0, at), bytes.length)
+    const end = Math.min(start + sizeBytes, bytes.length)
+    const fields = new FieldReader(bytes, { start, end })
+    while (fields.left > lengthBytes) {
+      if (count++ === MAX_NALS) return
+      const nal = fields.take(fields.unsigned(lengthBytes))
+      if (nal.length > 0) yield nal
+    }
+  }
+}
+
+/** @returns `nal_unit_type`; -1 in other layers of H.265, whose parameter sets stay with their slices */
+function typeOf(nal: Buffer, codec: NalFormat['codec']): number {
+  const header = nal[0]!
+  if (codec === 'h264') return header & 0x1f
+  const isBaseLayer = (header & 1) === 0 && (nal[1] ?? 0) >> 3 === 0
+  return isBaseLayer ? (header >> 1) & 0x3f : -1
 }

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { InspectedTrack } from './inspected-media.ts'
+import type { InspectedTrack } from './media-facts.ts'
 
 export interface Frame {
   readonly ptsTicks: number
   readonly dtsTicks: number
-  /** Undefined where only the next frame tells. */
+  /** Undefined where only the next frame defines it. */
   readonly durationTicks: number | undefined
   readonly isKey: boolean
 }
@@ -16,7 +16,7 @@ export interface Frame {
 /** Maximum number of frames that are read of a track; a minute of AAC has 2,813. */
 export const MAX_FRAMES = 20_000
 
-export type FrameFigures = Pick<
+type FrameFigures = Pick<
   InspectedTrack,
   | 'frames'
   | 'startSec'

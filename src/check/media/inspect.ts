@@ -4,11 +4,11 @@
  * @module
  */
 import { inspectFragments } from './fragments.ts'
-import type { Container, MediaFacts } from './inspected-media.ts'
-import { inspectPackedAudio } from './packed-audio.ts'
+import type { Container, MediaFacts } from './media-facts.ts'
+import { inspectPackedAudio } from './audio.ts'
 import { inspectTransportStream, isTransportStream } from './transport-stream.ts'
 
-export interface MediaContext {
+interface MediaContext {
   /** METHOD of EXT-X-KEY; undefined without encryption. */
   readonly encryption: string | undefined
   /** Init segment of EXT-X-MAP; undefined without one. */

@@ -5,7 +5,7 @@
  * @module
  */
 
-export interface Directives {
+interface Directives {
   readonly sequence?: number
   readonly part?: number
   readonly skip?: boolean
@@ -33,7 +33,7 @@ export function withoutDirectives(url: string): string {
 }
 
 /** Directives of a URL; a number that is none is left out. */
-export function readDirectives(url: string): Directives {
+export function parseDirectives(url: string): Directives {
   const number = (name: string) => new RegExp(`[?&]${name}=(\\d{1,15})(?:[&#]|$)`).exec(url)?.[1]
   const [sequence, part] = [number('_HLS_msn'), number('_HLS_part')]
   return {

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { readRange, type ByteRange } from './byte-range.ts'
+import type { Exchange } from '../exchange.ts'
 import {
   decimal,
   findTag,
@@ -16,21 +16,34 @@ import {
   type Tag,
 } from './tag-reader.ts'
 
-export interface ListedPart {
+/** Byte range of a resource: EXT-X-BYTERANGE, or BYTERANGE of a part or init segment (4.4.4.2). */
+interface ParsedRange {
+  readonly first: number
+  /** Exclusive. */
+  readonly end: number
+}
+
+/** A resource, or a byte range of it. */
+export interface Located {
+  readonly url: string | undefined
+  readonly byteRange: ParsedRange | undefined
+}
+
+export interface ParsedPart {
   readonly line: number
   readonly uri: string
-  /** Absolute URL; equals `uri` if that is no valid reference. */
+  /** Absolute URL; equals `uri` if that is not a valid reference. */
   readonly url: string
-  /** DURATION as written, and in seconds; NaN if it is no number. */
+  /** DURATION as written, and in seconds; NaN if it is not a number. */
   readonly duration: string
   readonly durationSec: number
   readonly independent: boolean
   readonly gap: boolean
-  readonly byteRange: ByteRange | undefined
+  readonly byteRange: ParsedRange | undefined
 }
 
 /** Media segment; the last one may be incomplete, with parts alone. */
-export interface ListedSegment {
+export interface ParsedSegment {
   /** Line of the URI; of the first part if the segment is incomplete. */
   readonly line: number
   /** Undefined for the segment that is not complete. */
@@ -43,23 +56,23 @@ export interface ListedSegment {
   readonly durationSec: number
   readonly discontinuity: boolean
   readonly gap: boolean
-  /** EXT-X-PROGRAM-DATE-TIME as written, and in milliseconds since 1970; NaN if it is no date. */
+  /** EXT-X-PROGRAM-DATE-TIME as written, and in milliseconds since 1970; NaN if it is not a date. */
   readonly dateTime: string | undefined
   readonly dateTimeMs: number | undefined
-  readonly byteRange: ByteRange | undefined
-  /** URL of EXT-X-MAP that applies. */
-  readonly map: { readonly url: string; readonly byteRange: ByteRange | undefined } | undefined
+  readonly byteRange: ParsedRange | undefined
+  /** EXT-X-MAP that applies. */
+  readonly map: (Located & { readonly url: string }) | undefined
   /** METHOD of EXT-X-KEY that applies; undefined without encryption. */
   readonly encryption: string | undefined
-  readonly parts: readonly ListedPart[]
+  readonly parts: readonly ParsedPart[]
   /** Tags between the previous segment and this one's URI, in order. */
   readonly tags: readonly Tag[]
 }
 
-/** Init segments of a playlist that are kept: a client loads each once while it is among the newest. */
+/** Maximum number of init segments that a client keeps; it loads an older one again. */
 export const MAX_MAPS = 4
 
-export interface ServerControl {
+interface ServerControl {
   readonly line: number
   readonly text: string
   readonly canBlockReload: boolean
@@ -68,7 +81,7 @@ export interface ServerControl {
   readonly partHoldBackSec: number | undefined
 }
 
-export interface MediaPlaylist {
+export interface ParsedPlaylist {
   /** Without delivery directives. */
   readonly url: string
   /** URL before redirects. */
@@ -88,7 +101,7 @@ export interface MediaPlaylist {
   readonly ended: boolean
   /** EXT-X-SKIP: SKIPPED-SEGMENTS of a delta update; 0 in a full playlist. */
   readonly skipped: number
-  readonly segments: readonly ListedSegment[]
+  readonly segments: readonly ParsedSegment[]
   /** URLs of EXT-X-PRELOAD-HINT with TYPE=PART. */
   readonly hints: readonly { readonly line: number; readonly uri: string; readonly url: string }[]
 }
@@ -99,21 +112,26 @@ export interface Position {
   readonly part: number
 }
 
+/** @returns a negative number if `a` is before `b`, 0 if they are equal */
+export function comparePositions(a: Position, b: Position): number {
+  return a.sequence - b.sequence || a.part - b.part
+}
+
 /** Newest segment and part; part -1 without parts. */
-export function liveEdge({ segments, mediaSequence }: MediaPlaylist): Position {
+export function liveEdge({ segments, mediaSequence }: ParsedPlaylist): Position {
   const last = segments.at(-1)
   if (last === undefined) return { sequence: mediaSequence - 1, part: -1 }
   return { sequence: last.sequence, part: last.parts.length - 1 }
 }
 
 /** @returns `segment 1042, part 3` */
-export function describeEdge(playlist: MediaPlaylist): string {
+export function describeEdge(playlist: ParsedPlaylist): string {
   const { sequence, part } = liveEdge(playlist)
   return `segment ${sequence}${part < 0 ? '' : `, part ${part}`}`
 }
 
 /** Position of the media that comes next. */
-export function nextMedia({ segments, mediaSequence }: MediaPlaylist): Position {
+export function nextMedia({ segments, mediaSequence }: ParsedPlaylist): Position {
   const last = segments.at(-1)
   if (last === undefined) return { sequence: mediaSequence, part: 0 }
   return isComplete(last)
@@ -122,23 +140,85 @@ export function nextMedia({ segments, mediaSequence }: MediaPlaylist): Position 
 }
 
 /** Sum of durations, in seconds. */
-export function totalSec(items: readonly Pick<ListedSegment, 'durationSec'>[]): number {
+export function totalSec(items: readonly Pick<ParsedSegment, 'durationSec'>[]): number {
   return items.reduce((sum, { durationSec }) => sum + durationSec, 0)
 }
 
 /** Whether two segments have the same init segment; true where one has none. */
-export function isSameMap(a: ListedSegment['map'], b: ListedSegment['map']): boolean {
-  if (a === undefined || b === undefined || a === b) return true
-  const [rangeA, rangeB] = [a.byteRange, b.byteRange]
-  return a.url === b.url && rangeA?.first === rangeB?.first && rangeA?.end === rangeB?.end
+export function isSameMap(a: ParsedSegment['map'], b: ParsedSegment['map']): boolean {
+  return a === undefined || b === undefined || a === b || placeOf(a) === placeOf(b)
 }
 
-export function isComplete({ uri }: ListedSegment): boolean {
+export function isComplete({ uri }: ParsedSegment): boolean {
   return uri !== undefined
 }
 
+/** Whether any segment has EXT-X-PROGRAM-DATE-TIME. */
+export function hasDates({ segments }: ParsedPlaylist): boolean {
+  return segments.some(({ dateTime }) => dateTime !== undefined)
+}
+
+/** @returns name of a resource, or of a byte range of it: `https://example.com/a.mp4 bytes=0-187` */
+export function placeOf({ url = '', byteRange }: Located): string {
+  return formatPlace(url, byteRange && formatRange(byteRange))
+}
+
+/** @param range  value of a Range header */
+export function formatPlace(url: string, range: string | undefined): string {
+  return range === undefined ? url : `${url} ${range}`
+}
+
+/** @returns value of a Range header */
+export function formatRange({ first, end }: ParsedRange): string {
+  return `bytes=${first}-${end - 1}`
+}
+
+/** Newest segment or part with the URL of a request and, if it is a byte range of a resource, its range. */
+export function findMedia(
+  { segments }: ParsedPlaylist,
+  { url, headers }: Pick<Exchange, 'url' | 'headers'>,
+): { readonly segment: ParsedSegment; readonly part: ParsedPart | undefined } | undefined {
+  const isRequested = ({ url: listed, byteRange }: Located) =>
+    listed === url && (byteRange === undefined || headers['range'] === formatRange(byteRange))
+  for (const segment of segments.toReversed()) {
+    if (isRequested(segment)) return { segment, part: undefined }
+    const part = segment.parts.find(isRequested)
+    if (part !== undefined) return { segment, part }
+  }
+  return undefined
+}
+
+/**
+ * Merges a delta update into the playlist that a client has (6.3.7).
+ *
+ * @returns the full playlist; undefined if the known one lacks a skipped segment
+ */
+export function mergeDelta(
+  known: ParsedPlaylist,
+  delta: ParsedPlaylist,
+): ParsedPlaylist | undefined {
+  if (delta.skipped === 0) return delta
+  const last = delta.mediaSequence + delta.skipped - 1
+  const skipped = known.segments.filter(
+    ({ sequence, uri }) => sequence >= delta.mediaSequence && sequence <= last && uri !== undefined,
+  )
+  if (skipped.length !== delta.skipped) return undefined
+  const discontinuities = skipped.filter(({ discontinuity }) => discontinuity).length
+  return {
+    ...delta,
+    skipped: 0,
+    segments: [
+      ...skipped.map((segment) => ({ ...segment, parts: [] })),
+      ...delta.segments.map((segment) => ({
+        ...segment,
+        discontinuitySequence: segment.discontinuitySequence + discontinuities,
+      })),
+    ],
+  }
+}
+
 /** @param url  of the playlist, after redirects, without delivery directives */
-export function parseMediaPlaylist(text: string, url: string, requestedUrl = url): MediaPlaylist {
+export function parseMediaPlaylist(text: string, url: string, requestedUrl = url): ParsedPlaylist {
   const lines = readLines(text)
   const first = (name: string) => findTag(lines, name)
   const integer = (name: string) => parseDecimal(first(name)?.value)
@@ -191,12 +271,12 @@ function readServerControl(tag: Tag): ServerControl {
 /** Gathers the tags and parts of a segment up to its URI. */
 class SegmentReader {
   readonly #resolve: (uri: string) => string
-  readonly #segments: ListedSegment[] = []
+  readonly #segments: ParsedSegment[] = []
   #sequence: number
   #discontinuitySequence: number
   #tags: Tag[] = []
-  #parts: ListedPart[] = []
-  #map: ListedSegment['map']
+  #parts: ParsedPart[] = []
+  #map: ParsedSegment['map']
   #encryption: string | undefined
   /** End of the previous byte range, for ranges without offset. */
   #rangeEnd = 0
@@ -253,7 +333,7 @@ class SegmentReader {
   }
 
   /** @returns all segments; one that is not complete is the last if it has parts */
-  finish(): readonly ListedSegment[] {
+  finish(): readonly ParsedSegment[] {
     const [firstPart] = this.#parts
     if (firstPart !== undefined) this.end(firstPart.line, undefined)
     return this.#segments
@@ -289,4 +369,12 @@ function resolver(base: string): (uri: string) => string {
 
 export function resolve(uri: string, base: string): string {
   return URL.canParse(uri, base) ? new URL(uri, base).href : uri
+}
+
+/** Reads `<n>[@<o>]`; undefined if absent or malformed. */
+function readRange(text: string | undefined, previousEnd: number): ParsedRange | undefined {
+  const match = /^(\d+)(?:@(\d+))?$/.exec(text ?? '')
+  if (match === null) return undefined
+  const first = match[2] === undefined ? previousEnd : Number(match[2])
+  return { first, end: first + Number(match[1]) }
 }

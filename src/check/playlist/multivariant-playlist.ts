@@ -7,7 +7,7 @@ import { resolve } from './media-playlist.ts'
 import { decimal, findTag, findTags, isTag, readLines, unquoted, type Tag } from './tag-reader.ts'
 
 /** EXT-X-STREAM-INF with the URI below it. */
-export interface ListedVariant {
+export interface ParsedVariant {
   readonly tag: Tag
   readonly uri: string
   readonly url: string
@@ -26,7 +26,7 @@ export interface ListedVariant {
 }
 
 /** EXT-X-MEDIA */
-export interface ListedRendition {
+export interface ParsedRendition {
   readonly tag: Tag
   readonly type: string | undefined
   readonly groupId: string | undefined
@@ -37,13 +37,13 @@ export interface ListedRendition {
   readonly url: string | undefined
 }
 
-export interface MultivariantPlaylist {
+export interface ParsedMultivariant {
   readonly url: string
   readonly text: string
   readonly tags: readonly Tag[]
   readonly independentSegments: boolean
-  readonly variants: readonly ListedVariant[]
-  readonly renditions: readonly ListedRendition[]
+  readonly variants: readonly ParsedVariant[]
+  readonly renditions: readonly ParsedRendition[]
 }
 
 export function isMultivariant(text: string): boolean {
@@ -51,9 +51,9 @@ export function isMultivariant(text: string): boolean {
 }
 
 /** @param url  of the playlist, after redirects */
-export function parseMultivariantPlaylist(text: string, url: string): MultivariantPlaylist {
+export function parseMultivariantPlaylist(text: string, url: string): ParsedMultivariant {
   const lines = readLines(text)
-  const variants: ListedVariant[] = []
+  const variants: ParsedVariant[] = []
   let streamInf: Tag | undefined
   for (const entry of lines.entries) {
     if (isTag(entry)) {
@@ -73,7 +73,7 @@ export function parseMultivariantPlaylist(text: string, url: string): Multivaria
   }
 }
 
-function readVariant(tag: Tag, uri: string, base: string): ListedVariant {
+function readVariant(tag: Tag, uri: string, base: string): ParsedVariant {
   const [, width, height] = /^(\d+)x(\d+)$/.exec(tag.attributes.get('RESOLUTION') ?? '') ?? []
   const codecs = unquoted(tag, 'CODECS')
   return {
@@ -93,7 +93,7 @@ function readVariant(tag: Tag, uri: string, base: string): ListedVariant {
   }
 }
 
-function readRendition(tag: Tag, base: string): ListedRendition {
+function readRendition(tag: Tag, base: string): ParsedRendition {
   const uri = unquoted(tag, 'URI')
   return {
     tag,

@@ -9,19 +9,19 @@ export interface Tag {
   readonly line: number
   /** Without `#`. */
   readonly name: string
-  /** Text behind the colon; empty without one. */
+  /** Text after the colon; empty without one. */
   readonly value: string
-  /** Attribute list of the value (4.2): quoted strings keep their quotes. Of a repeated name, the last value. */
+  /** Attribute list of the value (4.2): quoted strings keep their quotes; the last value of a repeated name. */
   readonly attributes: ReadonlyMap<string, string>
 }
 
-export interface UriLine {
+interface UriLine {
   readonly line: number
   readonly uri: string
 }
 
-export interface PlaylistLines {
-  /** In order. Comments and blank lines are left out. */
+interface PlaylistLines {
+  /** In order, without comments and blank lines. */
   readonly entries: readonly (Tag | UriLine)[]
   readonly tags: readonly Tag[]
 }
@@ -54,9 +54,14 @@ export function findTags({ tags }: Tags, name: string): readonly Tag[] {
   return tags.filter((tag) => tag.name === name)
 }
 
-/** Last EXT-X-DISCONTINUITY behind a line. */
-export function discontinuityBehind(tags: Tags, line: number): Tag | undefined {
+/** Last EXT-X-DISCONTINUITY after a line. */
+export function discontinuityAfter(tags: Tags, line: number): Tag | undefined {
   return findTags(tags, 'EXT-X-DISCONTINUITY').findLast((tag) => tag.line > line)
+}
+
+/** @returns attributes as `NAME=value` */
+export function pairsOf({ attributes }: Tag): string[] {
+  return [...attributes].map((attribute) => attribute.join('='))
 }
 
 /** @returns content of a quoted string; the value itself if it is not quoted; undefined without the attribute */
@@ -64,7 +69,7 @@ export function unquoted({ attributes }: Tag, name: string): string | undefined 
   return attributes.get(name)?.replace(/^"(.*)"$/, '$1')
 }
 
-/** @returns value of a decimal attribute; undefined without the attribute or if it is no number */
+/** @returns value of a decimal attribute; undefined without the attribute or if it is not a number */
 export function decimal({ attributes }: Tag, name: string): number | undefined {
   return parseDecimal(attributes.get(name))
 }

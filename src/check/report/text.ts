@@ -5,15 +5,14 @@
  */
 import type { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
-import type { CheckResult, Progress } from '../check-result.ts'
-import type { Finding } from '../judge.ts'
-import type { InspectedTrack } from '../media/inspected-media.ts'
-import { MAX_RECORD_BYTES } from '../record/record-format.ts'
+import type { CheckResult, CheckProgress } from '../check-stream.ts'
+import type { Finding } from '../judge/judge.ts'
+import type { InspectedTrack } from '../media/media-facts.ts'
+import { MAX_RECORD_BYTES } from '../record.ts'
 import { PLAYERS, type Fact, type Player, type Severity } from '../rules/rule.ts'
-import type { Summary } from '../summary.ts'
-import { COLUMNS, cut, plural, wrap } from './columns.ts'
-import { isFetched, verdicts, worstFirst, type Verdict } from './verdicts.ts'
-import { visible } from './visible.ts'
+import type { Summary } from '../rules/subjects.ts'
+import { COLUMNS, cut, plural, visible, wrap } from './printed-text.ts'
+import { countBroken, isFetched, verdicts, worstFirst, type PlayerVerdict } from './verdicts.ts'
 
 /** Players in the words of their users. */
 export const PLAYER_NAMES: Readonly<Record<Player, string>> = {
@@ -26,8 +25,8 @@ export const PLAYER_NAMES: Readonly<Record<Player, string>> = {
 
 const PLAYER_COLUMN = 8
 
-export interface TextOptions {
-  /** Players whose effects and verdicts are told; default all. */
+interface TextOptions {
+  /** Players whose effects and verdicts are printed; default all. */
   readonly players?: readonly Player[]
   /** Stream that the text is for: colored if it is a terminal and NO_COLOR is unset. Default: no color. */
   readonly stream?: Pick<WriteStream, 'isTTY' | 'hasColors'>
@@ -49,6 +48,11 @@ export function formatText(result: CheckResult, options: TextOptions = {}): stri
   const isColored = stream?.isTTY === true && stream.hasColors()
   const paint: Paint = (style, text) =>
     isColored ? styleText(style, text, { validateStream: false }) : text
+  const failure = connectFailure(result)
+  if (failure !== undefined)
+    return `${wrap(visible(failure))
+      .map((line) => paint(['bold', 'red'], line))
+      .join('\n')}\n`
   const base = new URL('.', result.url).href
   const lines = [
     ...wrap(visible(result.url)).map((line) => paint('bold', line)),
@@ -63,8 +67,16 @@ export function formatText(result: CheckResult, options: TextOptions = {}): stri
   return `${lines.join('\n')}\n`
 }
 
+/** @returns why nothing was received at all; undefined where there was any response */
+function connectFailure(result: CheckResult): string | undefined {
+  const { url, requests, failures, findings } = result
+  if (requests === 0 || failures < requests) return undefined
+  const [evidence] = findings.find(({ rule }) => rule.id === 'REQUEST_FAILED')?.evidence ?? []
+  return evidence && `Cannot connect to ${new URL(url).origin}: ${evidence[1].text}.`
+}
+
 /** @returns one line of at most 100 columns, without its end */
-export function progressLine(progress: Progress): string {
+export function progressLine(progress: CheckProgress): string {
   const { elapsedSec, seconds, requests, bytes, segments, parts, edge, broken } = progress
   const facts = [
     `${Math.floor(elapsedSec)}/${seconds} s`,
@@ -160,8 +172,7 @@ function formatEnd(result: CheckResult, players: readonly Player[], paint: Paint
     return [paint(['bold', 'red'], 'No playlist could be fetched: nothing was checked.')]
   }
   const all = verdicts(result.findings)
-  const count = (level: string) => result.findings.filter(({ rule }) => rule.level === level).length
-  const [musts, shoulds] = [count('MUST'), count('SHOULD')]
+  const [musts, shoulds] = [countBroken(result, 'MUST'), countBroken(result, 'SHOULD')]
   return [
     ...players.flatMap((player) => formatVerdict(player, all[player], paint)),
     '',
@@ -171,7 +182,7 @@ function formatEnd(result: CheckResult, players: readonly Player[], paint: Paint
   ]
 }
 
-function formatVerdict(player: Player, { outcome, rules }: Verdict, paint: Paint): string[] {
+function formatVerdict(player: Player, { outcome, rules }: PlayerVerdict, paint: Paint): string[] {
   const name = PLAYER_NAMES[player].padEnd(PLAYER_COLUMN)
   const plain = `${name} ${outcome.padEnd(8)} `
   const [first = '', ...rest] = wrap(rules.join(', '), plain, ' '.repeat(plain.length))

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { InspectedMedia } from '../media/inspected-media.ts'
+import type { InspectedMedia, Subjects } from './subjects.ts'
 import { isSameMap } from '../playlist/media-playlist.ts'
 import { findTag } from '../playlist/tag-reader.ts'
 import { degrades, fact, seconds, stalls, stops, unless } from './evidence.ts'
@@ -21,12 +21,17 @@ import {
   ROUNDING_SEC,
   videoOf,
   type AvTrack,
-} from './media-facts.ts'
-import { compareParts } from './media-comparison.ts'
-import { checkLength, checkTimestamps, isContinuous, type Neighbors } from './media-timeline.ts'
-import type { Evidence, Rule, Subjects } from './rule.ts'
+} from './media-evidence.ts'
+import {
+  checkLength,
+  checkTimestamps,
+  compareParts,
+  isContinuous,
+  type Neighbors,
+} from './media-timeline.ts'
+import type { Evidence, Rule } from './rule.ts'
 
-/** Excess of DURATION over the media that is no fault: some 10 µs keep Shaka from taking rounding for drift. */
+/** Maximum excess of DURATION over the media: some 10 µs keep Shaka from taking rounding for drift. */
 const MAX_EXCESS_SEC = 0.0001
 
 /** Sample entries whose parameter sets are in the samples. */

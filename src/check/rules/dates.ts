@@ -3,11 +3,15 @@
  *
  * @module
  */
-import { isComplete, type ListedSegment, type MediaPlaylist } from '../playlist/media-playlist.ts'
-import { findTag, findTags, unquoted, type Tag } from '../playlist/tag-reader.ts'
-import { degrades, fact, nameOf, seconds, unless } from './evidence.ts'
+import {
+  hasDates,
+  isComplete,
+  type ParsedSegment,
+  type ParsedPlaylist,
+} from '../playlist/media-playlist.ts'
+import { findTag, findTags, pairsOf, unquoted, type Tag } from '../playlist/tag-reader.ts'
+import { degrades, fact, groupBy, nameOf, seconds, unless } from './evidence.ts'
 import type { Evidence, Rule } from './rule.ts'
-import { groupBy } from './values.ts'
 
 /** Deviation of dates from the sum of EXTINF: dates follow a wall clock, media the clock of the encoder. */
 const MAX_JITTER_SEC = 0.25
@@ -106,9 +110,9 @@ export const DATES: readonly Rule[] = [
       return [...dateRangesOf(before)].flatMap(([id, tags]) => {
         const now = kept.get(id)
         if (now === undefined) return []
-        const values = new Set(now.flatMap(attributesOf))
+        const values = new Set(now.flatMap(pairsOf))
         return tags.flatMap((tag) => {
-          const lost = attributesOf(tag).find((each) => !values.has(each))
+          const lost = pairsOf(tag).find((each) => !values.has(each))
           return unless(lost === undefined, () => [
             fact(before, `${lost} (date range ${id})`, tag),
             fact(after, now[0].value, now[0]),
@@ -182,10 +186,10 @@ export const DATES: readonly Rule[] = [
 ]
 
 /** Segments with a date, each with the one with a date before it. */
-function datedPairs({ segments }: MediaPlaylist) {
+function datedPairs({ segments }: ParsedPlaylist) {
   const pairs: {
-    before: ListedSegment
-    after: ListedSegment
+    before: ParsedSegment
+    after: ParsedSegment
     /** Sum of EXTINF from the one to the other. */
     mediaSec: number
     /** Advance of the date beyond that. */
@@ -193,7 +197,7 @@ function datedPairs({ segments }: MediaPlaylist) {
     isMarked: boolean
     isInteger: boolean
   }[] = []
-  let before: ListedSegment | undefined
+  let before: ParsedSegment | undefined
   let mediaSec = 0
   let isMarked = false
   let isInteger = false
@@ -217,9 +221,9 @@ function datedPairs({ segments }: MediaPlaylist) {
 }
 
 function describePair(
-  playlist: MediaPlaylist,
-  before: ListedSegment,
-  after: ListedSegment,
+  playlist: ParsedPlaylist,
+  before: ParsedSegment,
+  after: ParsedSegment,
 ): Evidence {
   const { dateTime, durationSec } = before
   return [
@@ -232,22 +236,18 @@ function describePair(
   ]
 }
 
-function describeDate(playlist: MediaPlaylist, segment: ListedSegment) {
+function describeDate(playlist: ParsedPlaylist, segment: ParsedSegment) {
   return fact(playlist, `segment ${segment.sequence} is of ${segment.dateTime}`, segment)
 }
 
-function hasDates({ segments }: MediaPlaylist): boolean {
-  return segments.some(({ dateTime }) => dateTime !== undefined)
-}
-
 /**
- * Segments of two renditions that are cut alike, with dates apart. Numbers may differ between renditions, so that only
+ * Segments of two renditions that are cut alike, with dates apart. Their sequence numbers may differ, so only
  * dates between two borders tell.
  */
 function findApart(
-  one: MediaPlaylist,
-  other: MediaPlaylist,
-): readonly [ListedSegment, ListedSegment] | undefined {
+  one: ParsedPlaylist,
+  other: ParsedPlaylist,
+): readonly [ParsedSegment, ParsedSegment] | undefined {
   const first = other.segments[0]?.sequence ?? 0
   const pairs = one.segments.flatMap((segment) => {
     const match = other.segments[segment.sequence - first]
@@ -268,12 +268,8 @@ function findApart(
 }
 
 /** Tags of date ranges by their IDs. */
-function dateRangesOf(playlist: MediaPlaylist) {
+function dateRangesOf(playlist: ParsedPlaylist) {
   return groupBy(findTags(playlist, 'EXT-X-DATERANGE'), ({ attributes }) => attributes.get('ID'))
-}
-
-function attributesOf({ attributes }: Tag): string[] {
-  return [...attributes].map((attribute) => attribute.join('='))
 }
 
 /** End of a date range, in milliseconds since 1970; infinite if it is not known. */

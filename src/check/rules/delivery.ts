@@ -10,8 +10,10 @@ import {
   liveEdge,
   resolve,
   totalSec,
+  type ParsedSegment,
+  type ParsedPlaylist,
+  type Position,
 } from '../playlist/media-playlist.ts'
-import type { ListedSegment, MediaPlaylist, Position } from '../playlist/media-playlist.ts'
 import { decimal, findTag, findTags, unquoted, type Tag } from '../playlist/tag-reader.ts'
 import { degrades, fact, MAY_REFUSE, seconds, stalls, stops, unless } from './evidence.ts'
 import type { Evidence, Fact, Rule } from './rule.ts'
@@ -43,11 +45,13 @@ export const DELIVERY: readonly Rule[] = [
       }
       const at = full.segments.findIndex((segment, index) => {
         const other = merged.segments[index]
-        return other === undefined || describe(segment) !== describe(other)
+        return other === undefined || describeSegment(segment) !== describeSegment(other)
       })
       if (at < 0) return []
       const [a, b] = [full.segments[at]!, merged.segments[at]]
-      return [[claim(describe(a), a), seen(b === undefined ? 'nothing' : describe(b), b)]]
+      return [
+        [claim(describeSegment(a), a), seen(b === undefined ? 'nothing' : describeSegment(b), b)],
+      ]
     },
   },
   {
@@ -117,7 +121,7 @@ export const DELIVERY: readonly Rule[] = [
     check: ({ playlists }) =>
       playlists.filter(isLowLatency).flatMap((playlist) => {
         const reported = reportsOf(playlist).map((tag) => targetOf(playlist, tag))
-        const isReported = (other: MediaPlaylist) => reported.some((url) => isNamed(other, url))
+        const isReported = (other: ParsedPlaylist) => reported.some((url) => isNamed(other, url))
         return playlists
           .filter((other) => other !== playlist && isLowLatency(other) && !isReported(other))
           .map((other): Evidence => [
@@ -180,7 +184,7 @@ export const DELIVERY: readonly Rule[] = [
     remedy: 'Update the reports with the playlists that they name.',
     on: 'renditions',
     check: ({ versions }) =>
-      // The version before too: often only a request that followed it has been answered by now.
+      // The version before too: often only the response to a request that followed that one is there by now.
       versions
         .flatMap((version) => [version, version.before ?? []].flat())
         .flatMap(({ playlist, atMs }) =>
@@ -200,19 +204,26 @@ export const DELIVERY: readonly Rule[] = [
   },
 ]
 
-function describe({ sequence, uri, duration, discontinuitySequence, gap, parts }: ListedSegment) {
+function describeSegment({
+  sequence,
+  uri,
+  duration,
+  discontinuitySequence,
+  gap,
+  parts,
+}: ParsedSegment) {
   const names = parts.length === 0 ? '' : ` with ${parts.map((part) => part.uri).join(' ')}`
   const gone = gap ? ', a gap' : ''
   return `segment ${sequence}, timeline ${discontinuitySequence}: ${uri} of ${duration} s${gone}${names}`
 }
 
-function endOf(playlist: MediaPlaylist): Fact {
+function endOf(playlist: ParsedPlaylist): Fact {
   const text = `the playlist ends with ${describeEdge(playlist)}`
   return fact(playlist, text, playlist.segments.at(-1))
 }
 
 /** Whether a playlist lists a segment, or a part; or a later one. */
-function isListed({ segments }: MediaPlaylist, sequence: number, part?: number): boolean {
+function isListed({ segments }: ParsedPlaylist, sequence: number, part?: number): boolean {
   const last = segments.at(-1)
   if (last === undefined) return false
   if (last.sequence !== sequence) return last.sequence > sequence
@@ -220,26 +231,26 @@ function isListed({ segments }: MediaPlaylist, sequence: number, part?: number):
   return part < last.parts.length || (isComplete(last) && last.parts.length === 0)
 }
 
-function isLowLatency({ segments, ended }: MediaPlaylist): boolean {
+function isLowLatency({ segments, ended }: ParsedPlaylist): boolean {
   return !ended && segments.some(({ parts }) => parts.length > 0)
 }
 
-function reportsOf(playlist: MediaPlaylist): readonly Tag[] {
+function reportsOf(playlist: ParsedPlaylist): readonly Tag[] {
   return findTags(playlist, 'EXT-X-RENDITION-REPORT')
 }
 
 /** Whether a URL is that of the playlist, before or after redirects. */
-function isNamed({ url, requestedUrl }: MediaPlaylist, name: string): boolean {
+function isNamed({ url, requestedUrl }: ParsedPlaylist, name: string): boolean {
   return name === url || name === requestedUrl
 }
 
-function targetOf(playlist: MediaPlaylist, tag: Tag): string {
+function targetOf(playlist: ParsedPlaylist, tag: Tag): string {
   const url = resolve(unquoted(tag, 'URI') ?? '', playlist.url)
   return URL.canParse(url) ? withoutDirectives(url) : url
 }
 
 /** Date at the end of a part, in milliseconds since 1970; undefined if it is not listed. */
-function dateAfter({ segments }: MediaPlaylist, { sequence, part }: Position): number | undefined {
+function dateAfter({ segments }: ParsedPlaylist, { sequence, part }: Position): number | undefined {
   const segment = segments.find((it) => it.sequence === sequence)
   if (segment?.dateTimeMs === undefined || segment.parts.length <= part || part < 0)
     return undefined

@@ -1,9 +1,9 @@
 /**
- * Words that rules build their evidence and effects of.
+ * What rules are written with: facts, evidence and effects.
  *
  * @module
  */
-import type { ListedSegment } from '../playlist/media-playlist.ts'
+import type { ParsedSegment } from '../playlist/media-playlist.ts'
 import type { Effect, Evidence, Fact, Player } from './rule.ts'
 
 interface Source {
@@ -52,11 +52,31 @@ export function everyPage(effect: Effect): Readonly<Record<'hlsjs' | 'shaka' | '
 /** Effect of text that clients "MUST fail to parse" (RFC 8216bis 4). */
 export const MAY_REFUSE = stops('May refuse the playlist, as RFC 8216bis 4 demands of clients.')
 
-export function nameOf({ sequence, uri }: Pick<ListedSegment, 'sequence' | 'uri'>): string {
+export function nameOf({ sequence, uri }: Pick<ParsedSegment, 'sequence' | 'uri'>): string {
   return uri === undefined ? `segment ${sequence}, not complete,` : `segment ${sequence}`
+}
+
+/** @param index  of the part in its segment */
+export function namePart(sequence: number, index: number): string {
+  return `part ${index} of segment ${sequence}`
 }
 
 /** Seconds in the precision that playlists have. */
 export function seconds(value: number): string {
   return `${Number(value.toFixed(5))} s`
+}
+
+/** Groups items by a key, both in the order of their first appearance. */
+export function groupBy<Key, Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => Key,
+): ReadonlyMap<Key, readonly [Item, ...Item[]]> {
+  const groups = new Map<Key, [Item, ...Item[]]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [item])
+    else group.push(item)
+  }
+  return groups
 }

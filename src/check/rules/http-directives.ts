@@ -4,16 +4,22 @@
  * @module
  */
 import { isBlocking } from '../exchange.ts'
-import { readDirectives } from '../playlist/directives.ts'
-import { isComplete, nextMedia, totalSec, type MediaPlaylist } from '../playlist/media-playlist.ts'
-import { degrades, seconds, stalls, stops, unless } from './evidence.ts'
-import { replyFact, statusEvidence } from './http-replies.ts'
+import { parseDirectives } from '../playlist/directives.ts'
+import {
+  comparePositions,
+  isComplete,
+  nextMedia,
+  totalSec,
+  type ParsedPlaylist,
+} from '../playlist/media-playlist.ts'
+import { degrades, namePart, seconds, stalls, stops, unless } from './evidence.ts'
+import { checkStatus, replyFact, statusEvidence } from './http-responses.ts'
 import type { Rule } from './rule.ts'
 
-/** Time that a reply may need besides the time for which its request was held. */
+/** Maximum time of a response besides the time for which its request was held. */
 const ROUND_TRIP_SEC = 1
 
-/** Shortest media behind the requested part that shows a late reply. */
+/** Minimum duration of media after the requested part that proves a late response. */
 const MIN_LATE_SEC = 1
 
 const LATE = degrades('Plays with a higher latency, or without low latency.')
@@ -31,7 +37,7 @@ export const HTTP_DIRECTIVES: readonly Rule[] = [
     remedy: 'Hold the request until the playlist has that part, or write no CAN-BLOCK-RELOAD.',
     on: 'reload',
     check: ({ exchange, reply, playlist }) => {
-      const { sequence, part } = readDirectives(exchange.url)
+      const { sequence, part } = parseDirectives(exchange.url)
       if (sequence === undefined || reply.status !== 200 || playlist.ended) return []
       return unless(hasMedia(playlist, sequence, part), () => [
         replyFact(exchange, `${nameOf(sequence, part)} is asked for`),
@@ -48,7 +54,7 @@ export const HTTP_DIRECTIVES: readonly Rule[] = [
     remedy: 'Answer waiting requests at each update of the playlist.',
     on: 'reload',
     check: ({ exchange, reply, playlist }) => {
-      const { sequence, part } = readDirectives(exchange.url)
+      const { sequence, part } = parseDirectives(exchange.url)
       const heldSec = (reply.headersAtMs - exchange.sentAtMs) / 1000
       if (sequence === undefined || exchange.role !== 'blocking') return []
       const behindSec = durationBehind(playlist, sequence, part)
@@ -99,11 +105,11 @@ export const HTTP_DIRECTIVES: readonly Rule[] = [
     effects: {},
     remedy: 'Answer 400 where _HLS_msn is missing.',
     on: 'reply',
-    check: (subject) =>
-      unless(
-        subject.exchange.role !== 'part-without-sequence' || subject.reply.status === 400,
-        () => statusEvidence('the request has _HLS_part without _HLS_msn', subject),
-      ),
+    check: checkStatus(
+      'part-without-sequence',
+      [400],
+      'the request has _HLS_part without _HLS_msn',
+    ),
   },
   {
     id: 'FAR_AHEAD_NOT_REFUSED',
@@ -113,10 +119,11 @@ export const HTTP_DIRECTIVES: readonly Rule[] = [
     effects: {},
     remedy: 'Answer 400 where _HLS_msn exceeds the last media sequence number by more than 2.',
     on: 'reply',
-    check: (subject) =>
-      unless(subject.exchange.role !== 'far-ahead' || subject.reply.status === 400, () =>
-        statusEvidence('the request is for the tenth segment after the last one', subject),
-      ),
+    check: checkStatus(
+      'far-ahead',
+      [400],
+      'the request is for the tenth segment after the last one',
+    ),
   },
   {
     id: 'OLD_SEQUENCE_REFUSED',
@@ -144,17 +151,16 @@ export const HTTP_DIRECTIVES: readonly Rule[] = [
 ]
 
 function nameOf(sequence: number, part: number | undefined): string {
-  return part === undefined ? `segment ${sequence}` : `part ${part} of segment ${sequence}`
+  return part === undefined ? `segment ${sequence}` : namePart(sequence, part)
 }
 
 /** Whether a playlist has a part, or a complete segment, or what follows it. */
-function hasMedia(playlist: MediaPlaylist, sequence: number, part = Infinity): boolean {
-  const next = nextMedia(playlist)
-  const isPast = next.sequence > sequence || (next.sequence === sequence && next.part > part)
+function hasMedia(playlist: ParsedPlaylist, sequence: number, part = Infinity): boolean {
+  const isPast = comparePositions(nextMedia(playlist), { sequence, part }) > 0
   return isPast && playlist.segments.length > 0
 }
 
-function describeEnd({ segments }: MediaPlaylist): string {
+function describeEnd({ segments }: ParsedPlaylist): string {
   const last = segments.at(-1)
   if (last === undefined) return 'no segment'
   return isComplete(last)
@@ -163,7 +169,7 @@ function describeEnd({ segments }: MediaPlaylist): string {
 }
 
 /** Duration of the media after a part, or after a segment. */
-function durationBehind({ segments }: MediaPlaylist, sequence: number, part?: number): number {
+function durationBehind({ segments }: ParsedPlaylist, sequence: number, part?: number): number {
   const own = segments.find((segment) => segment.sequence === sequence)
   const parts = part === undefined ? [] : (own?.parts.slice(part + 1) ?? [])
   return totalSec([...parts, ...segments.filter((segment) => segment.sequence > sequence)])

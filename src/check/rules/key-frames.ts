@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { degrades, stalls, stops, unless } from './evidence.ts'
+import { degrades, fact, stalls, stops, unless } from './evidence.ts'
 import {
   avTracks,
   content,
@@ -12,9 +12,11 @@ import {
   nameMedia,
   nameTrack,
   videoOf,
-} from './media-facts.ts'
+  type AvTrack,
+} from './media-evidence.ts'
 import { findTag } from '../playlist/tag-reader.ts'
-import type { Rule } from './rule.ts'
+import type { Evidence, Rule } from './rule.ts'
+import type { InspectedMedia } from './subjects.ts'
 
 export const KEY_FRAMES: readonly Rule[] = [
   {
@@ -31,13 +33,9 @@ export const KEY_FRAMES: readonly Rule[] = [
       const video = videoOf(media)
       const isClaimed = media.part === undefined && media.playlist.independentSegments
       if (video === undefined || video.frames === 0 || !isClaimed || !isJudged(media)) return []
-      const tag = findTag(media.playlist, 'EXT-X-INDEPENDENT-SEGMENTS')
+      const name = 'EXT-X-INDEPENDENT-SEGMENTS'
       return unless(video.startsWithKeyFrame, () => [
-        {
-          text: 'EXT-X-INDEPENDENT-SEGMENTS is present',
-          url: media.playlist.url,
-          ...(tag && { line: tag.line }),
-        },
+        fact(media.playlist, `${name} is present`, findTag(media.playlist, name)),
         content(media, `${nameMedia(media)} does not start with a key frame`),
       ])
     },
@@ -52,14 +50,10 @@ export const KEY_FRAMES: readonly Rule[] = [
     },
     remedy: 'Mark only parts that contain an IDR or IRAP picture.',
     on: 'media',
-    check: (media) => {
-      const video = videoOf(media)
-      if (media.part?.independent !== true || video === undefined || !isJudged(media)) return []
-      return unless(video.keyFrames > 0, () => [
-        listing(media, 'INDEPENDENT is YES'),
-        content(media, `${nameMedia(media)} has ${video.frames} frames and no key frame`),
-      ])
-    },
+    check: (media) =>
+      checkMark(media, true, ({ keyFrames, frames }, name) =>
+        keyFrames > 0 ? undefined : `${name} has ${frames} frames and no key frame`,
+      ),
   },
   {
     id: 'PART_WITHOUT_AUDIO',
@@ -88,14 +82,12 @@ export const KEY_FRAMES: readonly Rule[] = [
     effects: { hlsjs: degrades('Leaves a hole up to the key frame (hls.js#7782).') },
     remedy: 'Begin a part with each key frame.',
     on: 'media',
-    check: (media) => {
-      const video = videoOf(media)
-      if (media.part?.independent !== true || video === undefined || !isJudged(media)) return []
-      return unless(video.keyFrames === 0 || video.startsWithKeyFrame, () => [
-        listing(media, 'INDEPENDENT is YES'),
-        content(media, `the key frame of ${nameMedia(media)} is not its first frame`),
-      ])
-    },
+    check: (media) =>
+      checkMark(media, true, ({ keyFrames, startsWithKeyFrame }, name) =>
+        keyFrames === 0 || startsWithKeyFrame
+          ? undefined
+          : `the key frame of ${name} is not its first frame`,
+      ),
   },
   {
     id: 'PART_NOT_MARKED',
@@ -105,14 +97,10 @@ export const KEY_FRAMES: readonly Rule[] = [
     effects: { hlsjs: degrades('Starts at an earlier part, further from the live edge.') },
     remedy: 'Mark each part that starts with a key frame.',
     on: 'media',
-    check: (media) => {
-      const video = videoOf(media)
-      if (media.part?.independent !== false || video === undefined || !isJudged(media)) return []
-      return unless(!video.startsWithKeyFrame, () => [
-        listing(media, 'INDEPENDENT is absent'),
-        content(media, `${nameMedia(media)} starts with a key frame`),
-      ])
-    },
+    check: (media) =>
+      checkMark(media, false, ({ startsWithKeyFrame }, name) =>
+        startsWithKeyFrame ? `${name} starts with a key frame` : undefined,
+      ),
   },
   {
     id: 'SEGMENT_WITHOUT_KEY_FRAME',
@@ -136,3 +124,23 @@ export const KEY_FRAMES: readonly Rule[] = [
     },
   },
 ]
+
+/**
+ * Compares INDEPENDENT of a part with its video.
+ *
+ * @param marked  parts that are checked: those with INDEPENDENT=YES, or those without
+ * @param contradict  @returns what contradicts the mark; undefined if nothing does
+ */
+function checkMark(
+  media: InspectedMedia,
+  marked: boolean,
+  contradict: (video: AvTrack, name: string) => string | undefined,
+): readonly Evidence[] {
+  const video = videoOf(media)
+  if (media.part?.independent !== marked || video === undefined || !isJudged(media)) return []
+  const seen = contradict(video, nameMedia(media))
+  return unless(seen === undefined, () => [
+    listing(media, `INDEPENDENT is ${marked ? 'YES' : 'absent'}`),
+    content(media, seen!),
+  ])
+}

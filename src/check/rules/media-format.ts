@@ -3,9 +3,10 @@
  *
  * @module
  */
-import type { FaultKind, InspectedMedia } from '../media/inspected-media.ts'
+import type { InspectedMedia } from './subjects.ts'
+import type { FaultKind } from '../media/media-facts.ts'
 import { degrades, fact, stops } from './evidence.ts'
-import { both, content, listing, nameMedia } from './media-facts.ts'
+import { contradiction, content, listing, nameMedia } from './media-evidence.ts'
 import type { RuleOn, RuleText } from './rule.ts'
 
 /** Rule that inspection itself finds broken. */
@@ -21,7 +22,10 @@ function onFault(
       const { segment, part, facts } = media
       const fault = facts.faults.find((fault) => fault.kind === kind)
       if (fault === undefined || segment.gap || part?.gap === true || !isMeant(media)) return []
-      return both(listing(media, `${nameMedia(media)} is listed`), content(media, fault.text))
+      return contradiction(
+        listing(media, `${nameMedia(media)} is listed`),
+        content(media, fault.text),
+      )
     },
   }
 }
@@ -48,7 +52,7 @@ export const MEDIA_FORMAT: readonly RuleOn<'media'>[] = [
       const isKnown = facts.container !== 'fmp4' || segment.map !== undefined
       if (isKnown || segment.gap || part?.gap === true) return []
       const seen = content(media, `${nameMedia(media)} is fMP4`)
-      return both(listing(media, 'no EXT-X-MAP applies'), seen)
+      return contradiction(listing(media, 'no EXT-X-MAP applies'), seen)
     },
   },
   onFault('box', {
@@ -82,7 +86,7 @@ export const MEDIA_FORMAT: readonly RuleOn<'media'>[] = [
     on: 'media',
     check: ({ playlist, part, facts }) => {
       if (part === undefined || facts.container !== 'mpegts') return []
-      return both(
+      return contradiction(
         fact(playlist, 'the playlist has parts', part),
         fact(playlist, 'they are MPEG-TS'),
       )

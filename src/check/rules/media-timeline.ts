@@ -1,15 +1,15 @@
 /**
- * Rules on the times of media: durations, and timestamps, counters and tracks from one segment or part to the next.
+ * Rules on the times of media: durations; timestamps, counters and tracks from one segment or part to the next; a segment
+ * and its parts; renditions and each other.
  *
  * @module
  */
-import type { InspectedMedia } from '../media/inspected-media.ts'
-import { compareParts, compareRenditions } from './media-comparison.ts'
+import type { DatedMedia, InspectedMedia, Subjects, Summary } from './subjects.ts'
 import { degrades, seconds, stalls, unless } from './evidence.ts'
 import {
   AUDIO_PES_SEC,
   avTracks,
-  both,
+  contradiction,
   content,
   elapsed,
   findTrack,
@@ -23,8 +23,8 @@ import {
   ROUNDING_SEC,
   videoOf,
   type AvTrack,
-} from './media-facts.ts'
-import type { Evidence, Rule, Subjects } from './rule.ts'
+} from './media-evidence.ts'
+import type { Evidence, Fact, Rule } from './rule.ts'
 
 /** Gap or overlap of timestamps that no player notices. */
 const MAX_BREAK_SEC = 0.1
@@ -33,6 +33,9 @@ const MAX_BREAK_SEC = 0.1
 const MAX_START_DISTANCE_SEC = 0.5
 
 export type Neighbors = Subjects['sequence']
+
+/** Change of the distance between dates and media time, in seconds for each second. */
+const MAX_DATE_DRIFT = 0.001
 
 export const MEDIA_TIMELINE: readonly Rule[] = [
   {
@@ -148,7 +151,7 @@ export function checkLength(media: InspectedMedia, name: string): readonly Evide
   const border = lead.kind === 'audio' && lead.decodeTimes === undefined ? AUDIO_PES_SEC : 0
   const { duration } = media.part ?? media.segment
   const rounding = ROUNDING_SEC + printedSec(media)
-  // Frames in front of an open GOP are decoded behind its key frame, in the segment after them.
+  // Leading frames of an open GOP are decoded after its key frame, in the next segment.
   const reorderSec = Math.max(
     0,
     elapsed(media, lead.startSec, lead.firstDecodeSec),
@@ -184,11 +187,11 @@ export function checkTimestamps({ before, after }: Neighbors): readonly Evidence
     const gapSec = elapsed(after, track.firstDecodeSec, known.nextDecodeSec)
     const stepSec = elapsed(after, track.firstDecodeSec, known.firstDecodeSec)
     const isNext = Math.abs(gapSec) <= frameSec + MAX_BREAK_SEC
-    // A frame that stays for long ends a segment without a gap in the timestamps: EXTINF tells.
+    // A long last frame looks like a gap in the timestamps; EXTINF includes it.
     const isListed = Math.abs(stepSec - listedSec(before)) <= frameSec + MAX_BREAK_SEC + border
     if (isNext || isListed) continue
     const name = nameTrack(track)
-    return both(
+    return contradiction(
       content(before, `${name} of ${nameMedia(before)} ends at ${seconds(known.nextDecodeSec)}`),
       content(after, `in ${nameMedia(after)} it begins at ${seconds(track.firstDecodeSec)}`),
     )
@@ -201,7 +204,7 @@ function checkCounters({ before, after }: Neighbors): readonly Evidence[] {
   for (const [pid, { first, announced }] of after.facts.counters) {
     const last = before.facts.counters.get(pid)?.last
     if (last === undefined || announced || first === ((last + 1) & 15)) continue
-    return both(
+    return contradiction(
       content(before, `the last counter of PID ${pid} in ${nameMedia(before)} is ${last}`),
       content(after, `the first one in ${nameMedia(after)} is ${first}`),
     )
@@ -267,4 +270,72 @@ function checkStarts(media: InspectedMedia): readonly Evidence[] {
       content(media, `${nameTrack(track)} starts at ${seconds(track.startSec)}`),
     ])
   })
+}
+
+/** Compares a track of a segment with the same track of its parts. */
+export function compareParts(
+  segment: InspectedMedia,
+  parts: readonly InspectedMedia[],
+  track: AvTrack,
+): readonly Evidence[] {
+  const own = parts
+    .flatMap((part) => findTrack(part, track) ?? [])
+    .filter((each) => each.frames > 0)
+  const frames = own.reduce((sum, each) => sum + each.frames, 0)
+  const [first, last] = [own[0], own.at(-1)]
+  const isSame = (a: number, b: number) => Math.abs(elapsed(segment, a, b)) < ROUNDING_SEC
+  const isEqual =
+    frames === track.frames &&
+    (first === undefined || isSame(first.firstDecodeSec, track.firstDecodeSec)) &&
+    (last === undefined ||
+      isSame(last.nextDecodeSec, track.nextDecodeSec) ||
+      // The duration of a last frame that is alone in its part is unknown.
+      last.frames === 1)
+  return unless(isEqual, () => [
+    content(
+      segment,
+      `${nameTrack(track)} of ${nameMedia(segment)}: ${track.frames} frames${startingAt(track.firstDecodeSec)}`,
+    ),
+    listing(
+      segment,
+      `its ${parts.length} parts: ${frames} frames${startingAt(first?.firstDecodeSec)}`,
+    ),
+  ])
+}
+
+function startingAt(sec: number | undefined): string {
+  return sec === undefined ? '' : ` from ${seconds(sec)} on`
+}
+
+/** Compares the newest media of each timeline of each rendition with that of the first. */
+function compareRenditions({ renditions }: Summary): readonly Evidence[] {
+  const [first, ...others] = renditions
+  return others.flatMap((other) =>
+    [...other.marks].flatMap(([timeline, mark]) => {
+      const reference = first?.marks.get(timeline)
+      return reference === undefined ? [] : compareMarks(reference, mark)
+    }),
+  )
+}
+
+function compareMarks(a: DatedMedia, b: DatedMedia): readonly Evidence[] {
+  const [trackA, trackB] = [leadOf(a.media), leadOf(b.media)]
+  if (trackA === undefined || trackB === undefined || !isJudged(a.media) || !isJudged(b.media))
+    return []
+  if (trackA.frames === 0 || trackB.frames === 0) return []
+  const dateSec = (b.dateTimeMs - a.dateTimeMs) / 1000
+  const mediaSec = elapsed(b.media, trackB.startSec, trackA.startSec)
+  const isAudio = trackA.kind === 'audio' || trackB.kind === 'audio'
+  const frameSec = Math.max(trackA.longestFrameSec, trackB.longestFrameSec)
+  const drift = Math.abs(dateSec) * MAX_DATE_DRIFT
+  const tolerance = frameSec + ROUNDING_SEC + drift + (isAudio ? AUDIO_PES_SEC : 0)
+  return unless(Math.abs(mediaSec - dateSec) <= tolerance, () => [
+    describeMark(a, trackA.startSec),
+    describeMark(b, trackB.startSec),
+  ])
+}
+
+function describeMark({ media, dateTimeMs }: DatedMedia, startSec: number): Fact {
+  const date = new Date(dateTimeMs).toISOString()
+  return content(media, `${date} is media time ${seconds(startSec)}`)
 }

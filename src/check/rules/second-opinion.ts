@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { Parser, type ParsedSegment } from 'm3u8-parser'
-import { isComplete, type ListedSegment, type MediaPlaylist } from '../playlist/media-playlist.ts'
+import { Parser, type TheirSegment } from 'm3u8-parser'
+import { isComplete, type ParsedSegment, type ParsedPlaylist } from '../playlist/media-playlist.ts'
 import { findTag } from '../playlist/tag-reader.ts'
 import { degrades, fact } from './evidence.ts'
 import type { Evidence, RuleOn } from './rule.ts'
@@ -44,8 +44,8 @@ export const SECOND_OPINION: RuleOn<'playlist'> = {
   },
 }
 
-/** Whether both parsers claim to read such a playlist, and the text is no burden. */
-function isComparable(playlist: MediaPlaylist): boolean {
+/** Whether both parsers support the playlist, and its text is not too large. */
+function isComparable(playlist: ParsedPlaylist): boolean {
   const { text, tags } = playlist
   // A delta update was merged with a playlist that m3u8-parser does not know, and variables have values elsewhere.
   const isWhole = !tags.some(({ name }) => name === 'EXT-X-SKIP' || name === 'EXT-X-DEFINE')
@@ -54,7 +54,7 @@ function isComparable(playlist: MediaPlaylist): boolean {
 }
 
 /** @returns readings in order of their weight; the message if m3u8-parser refuses the playlist */
-function readTwice(playlist: MediaPlaylist): readonly Reading[] | string {
+function readTwice(playlist: ParsedPlaylist): readonly Reading[] | string {
   const parser = new Parser()
   let refusal: string | undefined
   parser.on('error', ({ message }) => (refusal ??= message))
@@ -70,7 +70,7 @@ function readTwice(playlist: MediaPlaylist): readonly Reading[] | string {
   const complete = playlist.segments.filter(isComplete)
   const open = playlist.segments.find((segment) => !isComplete(segment))
   const line = findTag(playlist, 'EXT-X-TARGETDURATION')?.line
-  // A fraction breaks a rule of its own.
+  // A fraction is the subject of another rule.
   const targetSec = Number.isInteger(playlist.targetSec) ? playlist.targetSec : Number.NaN
   return [
     { name: 'number of segments', ours: complete.length, theirs: theirs.length },
@@ -83,8 +83,8 @@ function readTwice(playlist: MediaPlaylist): readonly Reading[] | string {
 }
 
 function readSegmentTwice(
-  segment: ListedSegment,
-  other: ParsedSegment | undefined,
+  segment: ParsedSegment,
+  other: TheirSegment | undefined,
 ): readonly Reading[] {
   const { sequence, line, durationSec, discontinuity } = segment
   // m3u8-parser replaces an EXTINF of 0.
@@ -98,8 +98,8 @@ function readSegmentTwice(
 }
 
 function readPartsTwice(
-  { sequence, line, parts }: ListedSegment,
-  others: ParsedSegment['parts'] = [],
+  { sequence, line, parts }: ParsedSegment,
+  others: TheirSegment['parts'] = [],
 ): readonly Reading[] {
   const name = `number of parts of segment ${sequence}`
   return [
@@ -111,14 +111,14 @@ function readPartsTwice(
   ]
 }
 
-/** What is no number to us breaks a rule of its own. */
+/** Whether both parsers agree; NaN, which is the subject of another rule, agrees with every number. */
 function isEqual(ours: Reading['ours'], theirs: Reading['theirs']): boolean {
   if (typeof ours === 'boolean') return ours === theirs
   return Number.isNaN(ours) || Math.abs(ours - Number(theirs)) <= ROUNDING_SEC
 }
 
 function contradict(
-  playlist: MediaPlaylist,
+  playlist: ParsedPlaylist,
   ours: string,
   theirs: string,
   line?: number,

@@ -5,23 +5,21 @@
  */
 import { DATES } from './dates.ts'
 import { DELIVERY } from './delivery.ts'
-import { FRESHNESS } from './freshness.ts'
-import { HINTS } from './hints.ts'
+import { FRESHNESS, TIMELINE } from './updates.ts'
+import { HINTS, LOW_LATENCY } from './parts.ts'
 import { HTTP_DIRECTIVES } from './http-directives.ts'
-import { HTTP_HEADERS } from './http-headers.ts'
-import { HTTP_METHODS } from './http-methods.ts'
-import { HTTP } from './http.ts'
-import { LOW_LATENCY } from './low-latency.ts'
-import { MEDIA } from './media.ts'
-import { MULTIVARIANT } from './multivariant.ts'
-import { PLAYLIST_SYNTAX } from './playlist-syntax.ts'
-import { RENDITION_GROUPS } from './rendition-groups.ts'
+import { HTTP_HEADERS, HTTP_METHODS } from './http-server.ts'
+import { HTTP } from './http-fetching.ts'
+import { MULTIVARIANT, RENDITION_GROUPS } from './multivariant.ts'
+import { PLAYLIST_SYNTAX, SEGMENT_SYNTAX } from './syntax.ts'
 import type { Rule } from './rule.ts'
 import { SECOND_OPINION } from './second-opinion.ts'
-import { SEGMENT_SYNTAX } from './segment-syntax.ts'
-import { SERVER_CONTROL } from './server-control.ts'
-import { TARGET_DURATIONS } from './target-durations.ts'
-import { TIMELINE } from './timeline.ts'
+import { SERVER_CONTROL, TARGET_DURATIONS } from './targets.ts'
+import { CMAF } from './cmaf.ts'
+import { KEY_FRAMES } from './key-frames.ts'
+import { MEDIA_FORMAT } from './media-format.ts'
+import { MEDIA_TIMELINE } from './media-timeline.ts'
+import { VARIANT_MEDIA } from './variant-media.ts'
 
 export const RULES: readonly Rule[] = [
   ...TARGET_DURATIONS,
@@ -35,7 +33,11 @@ export const RULES: readonly Rule[] = [
   ...PLAYLIST_SYNTAX,
   ...SEGMENT_SYNTAX,
   SECOND_OPINION,
-  ...MEDIA,
+  ...MEDIA_TIMELINE,
+  ...KEY_FRAMES,
+  ...MEDIA_FORMAT,
+  ...CMAF,
+  ...VARIANT_MEDIA,
   ...MULTIVARIANT,
   ...RENDITION_GROUPS,
   ...HTTP,

@@ -1,25 +1,24 @@
 /**
- * Rules on the attributes of variants against the bitstream.
+ * Rules on the attributes of variants against the bitstream (RFC 6381, RFC 8216bis 4.4.6.2).
  *
  * @module
  */
-import type { InspectedTrack } from '../media/inspected-media.ts'
-import type { ListedVariant } from '../playlist/multivariant-playlist.ts'
-import type { RenditionSummary, Summary } from '../summary.ts'
-import { codecFamily, promises } from './codec-match.ts'
+import type { InspectedTrack } from '../media/media-facts.ts'
+import type { ParsedVariant } from '../playlist/multivariant-playlist.ts'
+import type { RenditionFigures, Summary } from './subjects.ts'
 import { degrades, everyPlayer, fact, stalls, unless } from './evidence.ts'
 import type { Evidence, Fact, Rule } from './rule.ts'
 
 /** Largest peak of a live stream in BANDWIDTH (Apple HLS authoring), and largest average in AVERAGE-BANDWIDTH. */
 const MAX_LIVE_PEAK = 1.25
-/** Peak that a player learns of with the next version of the multivariant playlist. */
+/** Maximum peak, in BANDWIDTH, that the next version of the multivariant playlist may still correct. */
 const MAX_PEAK_ERROR = 1.05
 const MAX_AVERAGE = 1.1
 
 /** Shortest media that an average is judged by, in target durations. */
 const MIN_AVERAGE_SPAN = 8
 
-/** Relative deviation of FRAME-RATE: 30 for 29.97 is not worth a word. */
+/** Maximum relative deviation of FRAME-RATE, which permits 30 for 29.97. */
 const MAX_FRAME_RATE_ERROR = 0.01
 
 /** Sample entries of the same codec with parameter sets in the other place (14496-15). */
@@ -32,12 +31,42 @@ const OTHER_ENTRIES: Readonly<Record<string, string>> = {
 
 /** A variant with its own media and the audio renditions that it may be played with. */
 interface VariantMedia {
-  readonly variant: ListedVariant
-  readonly own: RenditionSummary
-  readonly audio: readonly RenditionSummary[]
+  readonly variant: ParsedVariant
+  readonly own: RenditionFigures
+  readonly audio: readonly RenditionFigures[]
   /** At the line of EXT-X-STREAM-INF. */
   readonly claim: (text: string) => Fact
-  readonly seen: (rendition: RenditionSummary, text: string) => Fact
+  readonly seen: (rendition: RenditionFigures, text: string) => Fact
+}
+
+/** Names of one format, by the first element of the codec string in lower case. */
+const FAMILIES: Readonly<Record<string, string>> = {
+  avc1: 'H.264',
+  avc3: 'H.264',
+  dva1: 'H.264',
+  dvav: 'H.264',
+  hvc1: 'H.265',
+  hev1: 'H.265',
+  dvh1: 'H.265',
+  dvhe: 'H.265',
+  'ac-3': 'AC-3',
+  'ec-3': 'E-AC-3',
+  'ec+3': 'E-AC-3',
+  mp3: 'MP3',
+}
+
+/** Object types of MPEG-4 and MPEG audio by the rest of `mp4a`. HE-AAC may look like AAC-LC. */
+const MPEG_AUDIO: Readonly<Record<string, string>> = {
+  '40.34': 'MP3',
+  '69': 'MP3',
+  '6b': 'MP3',
+  '40.32': 'MP2',
+  '40.33': 'MP2',
+}
+
+interface VideoLevel {
+  readonly profile: string
+  readonly level: number
 }
 
 export const VARIANT_MEDIA: readonly Rule[] = [
@@ -175,7 +204,7 @@ export const VARIANT_MEDIA: readonly Rule[] = [
       eachVideo(summary).flatMap(([{ variant, own, claim, seen }, { codec }]) => {
         if (codec === undefined || !listsFamily(variant, codec)) return []
         const isKept = variant.codecs.some(
-          (listed) => codecFamily(listed) === codecFamily(codec) && promises(listed, codec),
+          (listed) => codecFamily(listed) === codecFamily(codec) && coversCodec(listed, codec),
         )
         return unless(isKept, () => [
           claim(`CODECS is ${variant.codecs.join(',')}`),
@@ -227,13 +256,13 @@ function eachVideo(summary: Summary): readonly (readonly [VariantMedia, Inspecte
   })
 }
 
-function codecsOf({ tracks }: RenditionSummary): readonly string[] {
+function codecsOf({ tracks }: RenditionFigures): readonly string[] {
   return tracks.flatMap(({ kind, codec, frames }) =>
     kind !== 'data' && codec !== undefined && frames > 0 ? codec : [],
   )
 }
 
-function listsFamily({ codecs }: ListedVariant, codec: string): boolean {
+function listsFamily({ codecs }: ParsedVariant, codec: string): boolean {
   return codecs.some((listed) => codecFamily(listed) === codecFamily(codec))
 }
 
@@ -252,4 +281,29 @@ function checkPeak(
       seen(own, `segments have up to ${Math.round(bps)} bit/s${parts}`),
     ])
   })
+}
+
+function codecFamily(codec: string): string {
+  const [name = '', ...rest] = codec.toLowerCase().split('.')
+  if (name === 'mp4a') return MPEG_AUDIO[rest.join('.')] ?? 'AAC'
+  return FAMILIES[name] ?? name
+}
+
+/** Whether a listed codec promises the profile of the bitstream, and at least its level; true if unknown. */
+function coversCodec(listed: string, found: string): boolean {
+  const [a, b] = [videoLevel(listed), videoLevel(found)]
+  if (a === undefined || b === undefined) return true
+  return a.profile === b.profile && a.level >= b.level
+}
+
+function videoLevel(codec: string): VideoLevel | undefined {
+  const h264 = /^avc[13]\.([0-9a-f]{2})[0-9a-f]{2}([0-9a-f]{2})$/i.exec(codec)
+  if (h264 !== null) {
+    return { profile: h264[1]!.toLowerCase(), level: Number.parseInt(h264[2]!, 16) }
+  }
+  const h265 = /^(?:hvc1|hev1)\.([abc]?\d+)\.[0-9a-f]+\.[lh](\d+)/i.exec(codec)
+  if (h265 !== null) return { profile: h265[1]!.toLowerCase(), level: Number(h265[2]) }
+  const av1 = /^av01\.(\d)\.(\d\d)[mh]/i.exec(codec)
+  if (av1 !== null) return { profile: av1[1]!, level: Number(av1[2]) }
+  return undefined
 }

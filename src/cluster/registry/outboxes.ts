@@ -4,9 +4,9 @@
  *
  * @module
  */
-import type { StopReason } from '../../contract/state.ts'
-import type { Redis } from '../redis.ts'
-import { chunks } from './records.ts'
+import type { StopReason } from '../../api/records.ts'
+import type { Redis } from './redis.ts'
+import { chunks } from './registered.ts'
 import { runScript } from './scripts.ts'
 
 /** An event as Redis has it. */
@@ -35,7 +35,7 @@ export interface EndedRun extends RunName {
   readonly webhookUrls: readonly string[] | undefined
 }
 
-export interface OutboxesOptions {
+interface OutboxesOptions {
   readonly redis: Pick<Redis, 'command'>
   /**
    * Time for which a node must have held its lease before it gets outboxes of nodes that are not known to be gone, and

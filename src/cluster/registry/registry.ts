@@ -4,39 +4,30 @@
  *
  * @module
  */
-import { isStreamId } from '../../contract/schema.ts'
+import { isStreamId } from '../../auth/stream-id.ts'
 import { MillraceError } from '../../errors.ts'
-import type { StreamState } from '../../contract/state.ts'
-import type { Redis } from '../redis.ts'
-import type {
-  Advance,
-  Advanced,
-  Claimed,
-  ClaimOptions,
-  Orphan,
-  OwnedOptions,
-  Ownership,
-  Restoration,
-  StartOptions,
-  Stopped,
-  StopOptions,
-} from './calls.ts'
+import type { StopReason, StreamState } from '../../api/records.ts'
+import type { SequenceNumbers } from '../../hls/cut/segment-plan.ts'
+import type { TargetDurations } from '../../hls/target-durations.ts'
+import type { Redis } from './redis.ts'
 import {
   chunks,
-  decodeContinuation,
+  decodeHandover,
   decodeList,
   decodeNode,
   decodeNodes,
   decodeStream,
   type Answer,
+  type Handover,
   type NodeRecord,
   type RegisteredNode,
   type RegisteredStream,
-  type StreamSettings,
-} from './records.ts'
+  type UncheckedOptions,
+  type WindowEntry,
+} from './registered.ts'
 import { runScript, type ScriptName } from './scripts.ts'
 
-export interface RegistryOptions {
+export interface RegistrySettings {
   readonly redis: Pick<Redis, 'command'>
   /** Clock that sequence numbers of new streams come from, so that they never go back under one URL. */
   readonly sequenceClock: SequenceClock
@@ -65,11 +56,128 @@ const MAX_NODES = 1000
 const RETAIN_MS = 2 * 60 * 60 * 1000
 
 /** Bounds of what one call may write. Webhook URLs alone may have 32 KiB. */
-const MAX_SETTINGS_CHARACTERS = 65_536
+const MAX_OPTIONS_CHARACTERS = 65_536
 const MAX_NODE_CHARACTERS = 4096
 const MAX_HEAD_CHARACTERS = 65_536
 const MAX_ENTRY_CHARACTERS = 16_384
 const MAX_ENTRIES = 2000
+
+export interface ClaimOptions {
+  readonly node: string
+  /** Identifies this claim: one that is sent again is granted once. */
+  readonly epoch: string
+  /** Fence of the stream as the node has read it. */
+  readonly seenFence: number
+  /**
+   * Numbers to skip because they may have been used: 1,000 by a node that does not know of the stream that it owns. The
+   * registry itself skips those of another owner that it has lost sight of. A stopped stream skips none.
+   */
+  readonly skip?: number
+  /** Whether to claim a stopped stream, too, as long as it lingers. Default: false. */
+  readonly lingering?: boolean
+}
+
+export type Claimed =
+  | ({ readonly outcome: 'granted' } & Handover)
+  /** `owned`: by a node whose lease holds, or has lapsed just now; `changed`: the fence is another one by now. */
+  | { readonly outcome: 'owned' | 'changed' | 'stopped'; readonly stream: RegisteredStream }
+  | { readonly outcome: 'unknown' }
+
+/** Right of an owner to write. */
+export interface Ownership {
+  readonly node: string
+  readonly fence: number
+}
+
+/**
+ * What the owner has done since its last acknowledged call, with all that was not acknowledged. The owner reserves the
+ * number after the one that it opens, so that it goes on without Redis, with reserved numbers, for as long as its lease
+ * holds.
+ */
+export interface Advance {
+  /** Grows with each call under a fence, from 1. A call that Redis has seen already, or a later one, has no effect. */
+  readonly serial: number
+  /** Segments that have opened, as the gaps that they are if they never close, and segments that have closed. */
+  readonly entries: readonly WindowEntry[]
+  /** Number of the first segment of the window. */
+  readonly first: number
+  /** Lowest numbers that no segment has, opened ones included. */
+  readonly free: SequenceNumbers
+  readonly targets?: TargetDurations
+  readonly renditions?: unknown
+  readonly status?: Exclude<StreamState, 'STOPPED'>
+  /**
+   * Whether another node may claim the stream although this one lives. Once this is accepted, this one opens segments
+   * only under a new claim.
+   */
+  readonly isYielded?: boolean
+  /** Since when the node's lease had held, as the last `renewNode` before this call has answered. */
+  readonly leaseSinceMs?: number
+}
+
+export type Advanced =
+  /** `free` is higher than the owner's if viewers of another owner have seen higher numbers: it skips them. */
+  | { readonly outcome: 'accepted'; readonly free: SequenceNumbers }
+  /** Another node owns the stream, or it has been stopped: this one closes its encoder. */
+  | { readonly outcome: 'stale' | 'stopped'; readonly stream: RegisteredStream }
+  /** Redis has lost the claim: the owner calls `restore`, which answers this if the stream may have been stopped. */
+  | { readonly outcome: 'lost' }
+
+/** A whole stream, from its owner. */
+export interface Restoration extends Advance {
+  readonly status: Exclude<StreamState, 'STOPPED'>
+  readonly epoch: string
+  readonly run: number
+  readonly startedAtMs: number
+  readonly keyExpiresAtMs: number
+  readonly options: UncheckedOptions
+  /** Time since the registry was last known to have the stream, in milliseconds. */
+  readonly awayMs: number
+}
+
+interface StartOptions {
+  readonly options: UncheckedOptions
+  /** Options that keep the value that they were given first, until the stream stops. */
+  readonly kept?: UncheckedOptions
+  /** Expiry of the key that is issued. */
+  readonly keyExpiresAtMs: number
+  /** Time of issue of the key, by the clock of the node. Default: that of Redis. */
+  readonly keyIssuedAtMs?: number
+}
+
+export interface StopOptions {
+  readonly reason: StopReason
+  /** Run to stop; default: whichever runs. */
+  readonly run?: number
+  /** The owner, if it is the one that stops the stream; default: somebody else does. */
+  readonly by?: Ownership
+  /** Revokes the stream keys issued so far, even of an unknown stream. Default: false. */
+  readonly revoke?: boolean
+  readonly lingerMs: number
+}
+
+export type Stopped =
+  | { readonly outcome: 'stopped' | 'changed' | 'stale'; readonly stream: RegisteredStream }
+  | { readonly outcome: 'unknown' }
+
+export interface OwnedOptions {
+  /** Id before the first one. Default: from the start. */
+  readonly after?: string
+  readonly limit: number
+  /** Whether to list stopped streams that linger, in place of running ones. Default: false. */
+  readonly lingering?: boolean
+}
+
+export interface Orphan {
+  readonly id: string
+  readonly fence: number
+  readonly owner: NodeRecord
+  /**
+   * Whether the registry has all numbers that the owner has used, since it was known to be gone when its lease had never
+   * lapsed. Otherwise it may live, cut off from Redis, and go on: a claim skips the numbers that it may use.
+   */
+  readonly isGone: boolean
+}
 
 /** All calls throw `REGISTRY_UNAVAILABLE`; what was asked may then have been done, and may be asked again. */
 export class Registry {
@@ -80,7 +188,7 @@ export class Registry {
   readonly #maxStreams: number
   readonly #maxFloors: number
 
-  constructor({ redis, sequenceClock, ...options }: RegistryOptions) {
+  constructor({ redis, sequenceClock, ...options }: RegistrySettings) {
     const { leaseMs = LEASE_MS, settleMs = 2 * leaseMs, maxStreams = MAX_STREAMS } = options
     const { maxFloors = MAX_FLOORS } = options
     this.#redis = redis
@@ -118,28 +226,28 @@ export class Registry {
   }
 
   /**
-   * Starts a stream, or changes the settings of a running one: those that are not given stay.
+   * Starts a stream, or changes the options of a running one: those that are not given stay.
    *
    * @throws {MillraceError} `TOO_MANY_STREAMS`
    */
   async start(
     id: string,
-    { settings, kept = {}, keyExpiresAtMs }: StartOptions,
+    { options, kept = {}, keyExpiresAtMs, keyIssuedAtMs = 0 }: StartOptions,
   ): Promise<RegisteredStream> {
     const { originMs, mediaPerSec, discontinuitiesPerSec } = this.#sequenceClock
     const clock = [originMs, mediaPerSec, discontinuitiesPerSec]
-    const keptFields = encodeSettings(kept)
-    const fields = [keptFields.length / 2, ...keptFields, ...encodeSettings(settings)]
-    const args = [id, keyExpiresAtMs, this.#maxStreams, ...clock, ...fields]
+    const keptFields = encodeOptions(kept)
+    const fields = [keptFields.length / 2, ...keptFields, ...encodeOptions(options)]
+    const args = [id, keyExpiresAtMs, this.#maxStreams, ...clock, keyIssuedAtMs, ...fields]
     const answer = await this.#answer('start', args)
     const stream = decodeStream(id, answer)
     if (stream === undefined) throw new MillraceError('TOO_MANY_STREAMS')
     return stream
   }
 
-  /** Changes settings of a stream; undefined: no such stream. */
-  async update(id: string, settings: StreamSettings): Promise<RegisteredStream | undefined> {
-    return decodeStream(id, await this.#answer('update', [id, ...encodeSettings(settings)]))
+  /** Changes options of a stream; undefined: no such stream. */
+  async update(id: string, options: UncheckedOptions): Promise<RegisteredStream | undefined> {
+    return decodeStream(id, await this.#answer('update', [id, ...encodeOptions(options)]))
   }
 
   async claim(id: string, { node, epoch, seenFence, ...options }: ClaimOptions): Promise<Claimed> {
@@ -147,7 +255,7 @@ export class Registry {
     const limits = [skip, this.#settleMs, lingering ? 1 : 0]
     const answer = await this.#answer('claim', [id, node, epoch, seenFence, ...limits])
     const [word] = answer
-    if (word === 'OK') return { outcome: 'granted', ...decodeContinuation(id, answer) }
+    if (word === 'OK') return { outcome: 'granted', ...decodeHandover(id, answer) }
     // A node that has not renewed its lease would lose the stream at once.
     if (word === 'UNLEASED') throw new MillraceError('REGISTRY_UNAVAILABLE', { retryAfterSec: 1 })
     const stream = decodeStream(id, answer)
@@ -183,22 +291,22 @@ export class Registry {
     const past = [epoch, run, startedAtMs, keyExpiresAtMs]
     const times = [stream.awayMs, RETAIN_MS, listed.length]
     const window = listed.map(({ value }) => encodeEntry(value))
-    const settings = encodeSettings(stream.settings)
-    const args = [...claim, ...numbers, ...tables, ...past, ...times, ...window, ...settings]
+    const options = encodeOptions(stream.options)
+    const args = [...claim, ...numbers, ...tables, ...past, ...times, ...window, ...options]
     const answer = await this.#answer('restore', args)
     return decodeAdvanced(id, answer)
   }
 
-  /** Stops a stream from any node; `isFirst`: this call has stopped it. */
+  /** Stops a stream from any node. */
   async stop(id: string, { reason, lingerMs, ...options }: StopOptions): Promise<Stopped> {
-    const { run = '', by, ifExpired = false, revokeMs = '' } = options
-    const times = [lingerMs, Math.max(lingerMs, RETAIN_MS), revokeMs]
-    const limits = [ifExpired ? 1 : 0, ...times, this.#maxFloors]
+    const { run = '', by, revoke = false } = options
+    const times = [lingerMs, Math.max(lingerMs, RETAIN_MS)]
+    const revocation = [revoke ? 1 : 0, this.#maxFloors]
     const who = [by?.node ?? '', by?.fence ?? '']
-    const answer = await this.#answer('stop', [id, reason, run, ...who, ...limits])
+    const answer = await this.#answer('stop', [id, reason, run, ...who, ...times, ...revocation])
     const stream = decodeStream(id, answer)
     if (stream === undefined) return { outcome: 'unknown' }
-    if (answer[0] === 'OK') return { outcome: 'stopped', isFirst: answer[3] === 1, stream }
+    if (answer[0] === 'OK') return { outcome: 'stopped', stream }
     return { outcome: answer[0] === 'STALE' ? 'stale' : 'changed', stream }
   }
 
@@ -226,7 +334,12 @@ export class Registry {
     return chunks(list, 2).map(([id, fence]) => ({ id: String(id), fence: Number(fence) }))
   }
 
-  /** Streams of dead nodes, running or lingering; none as long as `node` has not held its lease for `settleMs`. */
+  /**
+   * Streams of nodes without a lease, running or lingering. As long as `node` has not held its own for `settleMs`, only those
+   * with `isGone`.
+   *
+   * @param options.limit  for each owner, of running streams and of lingering ones
+   */
   async orphans(
     node: string,
     { after = '', limit }: { readonly after?: string; readonly limit: number },
@@ -240,7 +353,7 @@ export class Registry {
     }))
   }
 
-  /** READY streams without an owner whose keys have expired, to be stopped with `ifExpired`. */
+  /** READY streams without an owner whose keys have expired: they end at the node that claims them. */
   async overdue(limit: number): Promise<{ id: string; run: number }[]> {
     const list = (await this.#run('overdue', [limit])) as unknown[]
     return chunks(list, 2).map(([id, run]) => ({ id: String(id), run: Number(run) }))
@@ -268,11 +381,11 @@ function decodeAdvanced(id: string, answer: Answer): Advanced {
   return { outcome: word === 'STOPPED' ? 'stopped' : 'stale', stream }
 }
 
-function encodeSettings(settings: StreamSettings): string[] {
-  const fields = Object.entries(settings).flatMap(([name, value]) =>
+function encodeOptions(options: UncheckedOptions): string[] {
+  const fields = Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [name, JSON.stringify(value)],
   )
-  bounded(fields.join(''), MAX_SETTINGS_CHARACTERS)
+  bounded(fields.join(''), MAX_OPTIONS_CHARACTERS)
   return fields
 }
 

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { MillraceError } from '../../errors.ts'
-import type { Argument, Redis } from '../redis.ts'
+import type { Argument, Redis } from './redis.ts'
 
 const NAMES = [
   'renew-node',

@@ -6,9 +6,8 @@
 import type { DateRange } from '../date-range.ts'
 import type { SourceFact } from '../source-fact.ts'
 import type { TargetDurations } from '../target-durations.ts'
-import type { PartEnd } from './part-plan.ts'
+import type { PartEnd, SegmentEnd, SegmentPlan, SequenceNumbers } from './segment-plan.ts'
 import type { TargetsOptions } from './targets.ts'
-import type { SegmentEnd, SegmentPlan, SequenceNumbers } from './segment-plan.ts'
 
 export interface CutPlannerOptions extends TargetsOptions {
   readonly sequenceStart?: SequenceNumbers
@@ -18,7 +17,7 @@ export interface CutPlannerOptions extends TargetsOptions {
 }
 
 /** What the playlists of an earlier process have fixed, which the next segment continues after a discontinuity. */
-export interface EarlierMedia {
+interface EarlierMedia {
   readonly targets: TargetDurations
   /** End of the newest segment, milliseconds since 1970. */
   readonly endMs: number
@@ -43,7 +42,7 @@ export type Boundary = Extract<CutDecision, { type: 'part' | 'end' }>
 
 export interface CutPlannerStats {
   /** PES packets of the reference track dropped before the first random access point of a timeline. */
-  readonly unitsBeforeStart: number
+  readonly packetsBeforeStart: number
   /** Segments that start inside a GOP. */
   readonly forcedCuts: number
   readonly discontinuities: number
@@ -51,14 +50,14 @@ export interface CutPlannerStats {
   readonly missedSplices: number
 }
 
-export function endPart(end: PartEnd): CutDecision {
+export function partDecision(end: PartEnd): CutDecision {
   return { type: 'part', end }
 }
 
-export function listDateRange(dateRange: DateRange): CutDecision {
+export function dateRangeDecision(dateRange: DateRange): CutDecision {
   return { type: 'date-range', dateRange }
 }
 
-export function reportFact(fact: SourceFact): CutDecision {
+export function factDecision(fact: SourceFact): CutDecision {
   return { type: 'fact', fact }
 }

@@ -1,6 +1,7 @@
 /**
  * Decides for each PES packet of the reference track, as it arrives, whether the open segment or part ends before it.
- * Decisions are final: a PES packet never moves to another segment or part.
+ * Decisions are final: a PES packet never moves to another segment or part. The rules for
+ * segments are in `segment-boundary.ts`, those for parts in `part-cutter.ts`.
  *
  * @module
  */
@@ -9,9 +10,9 @@ import type { SpliceInfo } from '../../mpegts/psi/splice-info.ts'
 import { TICKS_PER_SEC, type Times } from '../../mpegts/timestamps.ts'
 import type { TargetDurations } from '../target-durations.ts'
 import {
-  endPart,
-  listDateRange,
-  reportFact,
+  partDecision,
+  dateRangeDecision,
+  factDecision,
   type CutDecision,
   type CutPlannerOptions,
   type CutPlannerStats,
@@ -45,7 +46,7 @@ export class CutPlanner {
   readonly #splices = new Splices()
   readonly #gops = new GopLengths()
   readonly #progress = new Progress()
-  readonly #stats = { unitsBeforeStart: 0, forcedCuts: 0 }
+  readonly #stats = { packetsBeforeStart: 0, forcedCuts: 0 }
   #decisions: CutDecision[] = NO_DECISIONS
   #open: Open | undefined
   /** Whether a break has started or ended since the latest random access point. */
@@ -60,6 +61,12 @@ export class CutPlanner {
     this.#parts.fix(earlier?.targets.partTargetSec, this.limitTicks)
     this.#sequence = new SequenceCounter(sequenceStart, earlier !== undefined)
     this.#programDate = new ProgramDate(earlier?.endMs)
+  }
+
+  /** Longest of the newest GOPs of the reference track, in seconds; undefined before the first is complete. */
+  get gopSec(): number | undefined {
+    const { longestTicks } = this.#gops
+    return longestTicks === 0 ? undefined : longestTicks / TICKS_PER_SEC
   }
 
   get stats(): CutPlannerStats {
@@ -91,6 +98,11 @@ export class CutPlanner {
     return this.#targets.sec
   }
 
+  /** Date at which the open segment begins or, without one, the next at the earliest; milliseconds since 1970. */
+  get dateMs(): number {
+    return this.#programDate.startMs
+  }
+
   announce(splice: SpliceInfo): void {
     this.#splices.announce(splice)
   }
@@ -104,7 +116,7 @@ export class CutPlanner {
     this.#targets.addFrame(unit)
     if (this.#open?.timeline.breaksAt(unit, this.#targets.maxStepTicks) === true) {
       const jumpTicks = this.#open.timeline.timeOf(unit) - this.latestTicks
-      this.#decide(reportFact({ code: 'TIMESTAMP_JUMP', jumpSec: jumpTicks / TICKS_PER_SEC }))
+      this.#decide(factDecision({ code: 'TIMESTAMP_JUMP', jumpSec: jumpTicks / TICKS_PER_SEC }))
       this.#endTimeline()
       this.#dropSplices(unit.ptsTicks)
     }
@@ -130,7 +142,7 @@ export class CutPlanner {
     if (ticks - plan.startTicks > this.limitTicks) return NO_DECISIONS
     // The hint after the last part of a segment belongs to the next segment: Shaka would append the hinted part twice.
     if (this.#gops.isOverAt(ticks, frameTicks) && this.#isDue(plan, ticks)) return NO_DECISIONS
-    return this.#parts.foresee(ticks, frameTicks).map(endPart)
+    return this.#parts.foresee(ticks, frameTicks).map(partDecision)
   }
 
   /** Ends the open segment; the next segment starts another timeline. */
@@ -165,11 +177,13 @@ export class CutPlanner {
     this.#open = undefined
     this.#gops.endTimeline()
     if (!unit.randomAccess) {
-      this.#stats.unitsBeforeStart++
+      this.#stats.packetsBeforeStart++
       this.#awaitedSinceTicks ??= unit.dtsTicks
       const awaitedTicks = unit.dtsTicks - this.#awaitedSinceTicks
       if (awaitedTicks > this.limitTicks)
-        this.#decide(reportFact({ code: 'NO_KEY_FRAME', awaitedSec: awaitedTicks / TICKS_PER_SEC }))
+        this.#decide(
+          factDecision({ code: 'NO_KEY_FRAME', awaitedSec: awaitedTicks / TICKS_PER_SEC }),
+        )
       return
     }
     this.#awaitedSinceTicks = undefined
@@ -216,15 +230,17 @@ export class CutPlanner {
     const isTooLarge = openBytes + unit.sizeBytes > maxBytes
     const { targetSec } = this
     const gopSec = this.#gops.lengthAt(ticks) / TICKS_PER_SEC
-    if (isTooLong) this.#decide(reportFact({ code: 'GOP_TOO_LONG', gopSec, targetSec }))
+    if (isTooLong) this.#decide(factDecision({ code: 'GOP_TOO_LONG', gopSec, targetSec }))
     else if (isTooLarge)
-      this.#decide(reportFact({ code: 'SEGMENT_TOO_LARGE', maxBytes, targetSec }))
+      this.#decide(factDecision({ code: 'SEGMENT_TOO_LARGE', maxBytes, targetSec }))
     return isTooLong || isTooLarge
   }
 
   #addFrame(timeline: Timeline, unit: PesUnit): void {
     const ticks = timeline.timeOf(unit)
-    this.#decide(...this.#parts.advance(ticks, timeline.frameTicks, unit.randomAccess).map(endPart))
+    this.#decide(
+      ...this.#parts.advance(ticks, timeline.frameTicks, unit.randomAccess).map(partDecision),
+    )
     timeline.advance(unit)
   }
 
@@ -248,7 +264,7 @@ export class CutPlanner {
     { nextFrameTicks = Infinity, cutShort = false },
   ): void {
     const lengthTicks = segmentTicks(startTicks, endTicks, this.limitTicks)
-    this.#decide(...this.#parts.end(startTicks + lengthTicks, untilTicks).map(endPart))
+    this.#decide(...this.#parts.end(startTicks + lengthTicks, untilTicks).map(partDecision))
     const durationSec = lengthTicks / TICKS_PER_SEC
     this.#programDate.advance(durationSec)
     const fixed = this.#targets.addSegment(durationSec, cutShort)
@@ -264,7 +280,7 @@ export class CutPlanner {
     this.#awaitedSinceTicks = undefined
     if (this.#open === undefined) return
     const { plan, timeline } = this.#open
-    const endTicks = this.#parts.snap(timeline.endTicks, timeline.frameTicks)
+    const endTicks = this.#parts.snap(timeline.endTicks, timeline.frameTicks, true)
     this.#end(plan, { endTicks, untilTicks: timeline.closingTicks }, { cutShort })
     this.#parts.endTimeline()
     this.#open = undefined
@@ -278,14 +294,14 @@ export class CutPlanner {
       dateOf: (ticks) => this.#programDate.after(Math.max(ticks, timeline.startTicks) - startTicks),
     })
     if (cut) this.#spliceIsDue = true
-    this.#decide(...dateRanges.map(listDateRange))
+    this.#decide(...dateRanges.map(dateRangeDecision))
   }
 
   /** @param newTicks  see `Splices.endTimeline` */
   #dropSplices(newTicks?: number): void {
-    this.#decide(...this.#splices.endTimeline(newTicks).map(listDateRange))
+    this.#decide(...this.#splices.endTimeline(newTicks).map(dateRangeDecision))
     const points = this.#splices.takeMissed()
-    if (points > 0) this.#decide(reportFact({ code: 'SPLICE_MISSED', points }))
+    if (points > 0) this.#decide(factDecision({ code: 'SPLICE_MISSED', points }))
   }
 
   #decideTargets(fixed: TargetDurations | undefined): void {

@@ -6,7 +6,7 @@
  * @module
  */
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
-import type { PartEnd } from './part-plan.ts'
+import type { PartEnd } from './segment-plan.ts'
 
 /** Minimum duration of a part, as a fraction of PART-TARGET. */
 const MIN_FRACTION = 0.85
@@ -74,12 +74,15 @@ export class PartCutter {
    *
    * @param wantedTicks  end of the segment without parts
    * @param frameTicks  expected duration of a frame
+   * @param isLast  whether the timeline ends, so that no frame begins in a further part: with reordered frames lost, the
+   *   last one is presented after it
    */
-  snap(wantedTicks: number, frameTicks: number): number {
+  snap(wantedTicks: number, frameTicks: number, isLast = false): number {
     if (this.#startTicks === undefined || this.#targetTicks === undefined) return wantedTicks
     const maxTicks = this.#startTicks + this.#targetTicks
     const endTicks = Math.min(wantedTicks, maxTicks + MAX_STEP_PARTS * this.#targetTicks)
-    const slackTicks = Math.min(frameTicks, (1 - MIN_FRACTION) * this.#targetTicks)
+    const fractionTicks = Math.min(frameTicks, (1 - MIN_FRACTION) * this.#targetTicks)
+    const slackTicks = isLast ? Infinity : fractionTicks
     if (!this.#hasFrame && endTicks - this.#startTicks < slackTicks) return this.#startTicks
     // Timestamps have stepped back, but the earlier parts are published.
     if (endTicks <= this.#startTicks) return Math.min(this.#startTicks + frameTicks, maxTicks)

@@ -34,7 +34,7 @@ export function gapBefore(
 }
 
 /** Situation at a random access point. */
-export interface RandomAccessPoint {
+interface RandomAccessPoint {
   readonly ticks: number
   /** Whether a break has started or ended since the previous random access point. */
   readonly spliceIsDue: boolean

@@ -1,5 +1,5 @@
 /**
- * Boundaries and numbers of a segment, the same for all renditions.
+ * Boundaries and numbers of segments and their parts, the same for all renditions.
  *
  * @module
  */
@@ -41,7 +41,7 @@ export interface SegmentEnd {
 }
 
 /** Properties that a playlist lists with a segment, or before its first part. */
-export type ListedProperties = Pick<
+type ListedProperties = Pick<
   SegmentPlan,
   'mediaSequence' | 'programDateTimeMs' | 'discontinuity' | 'discontinuitySequence'
 >
@@ -92,4 +92,20 @@ export class SequenceCounter {
       discontinuitySequence: this.#start.discontinuity + this.discontinuities,
     }
   }
+}
+
+/** Properties of a part that are fixed when it ends. It starts where the previous part of its segment ends. */
+export interface PartEnd {
+  /** Number of the part in the stream. */
+  readonly serial: number
+  /** End of the part, and start of the next one. */
+  readonly endTicks: number
+  /** Latest time of a PES packet in the part, see `SegmentEnd`. */
+  readonly untilTicks: number
+  /** DURATION */
+  readonly durationSec: number
+  /** PART-TARGET */
+  readonly maxSec: number
+  /** Maximum duration of its segment. */
+  readonly maxSegmentSec: number
 }

@@ -10,7 +10,7 @@ import { findSplicePoints, type SplicePoint } from './splice-point.ts'
 import { SNAP_TICKS } from './timeline.ts'
 
 /** Current time of the media. */
-export interface Moment {
+interface Moment {
   readonly ticks: number
   /** Whether a segment can start at this time. */
   readonly randomAccess: boolean
@@ -19,7 +19,7 @@ export interface Moment {
 }
 
 /** Effects of the splice points that are due. */
-export interface Reached {
+interface Reached {
   /** Date ranges that are new or have more attributes than before. */
   readonly dateRanges: readonly DateRange[]
   /** Whether a break starts or ends, so that a segment starts at this or the next random access point. */

@@ -5,11 +5,10 @@
  */
 import type { RenditionName } from '../file-names.ts'
 import type { FileStore } from '../store/file-store.ts'
-import type { InitSegment } from '../store/init-segment.ts'
+import type { InitSegment } from '../store/segment.ts'
 import { createStreamFile } from '../store/stream-file.ts'
-import type { ListedSegment, PlaylistWindow } from './playlist-window.ts'
+import type { ListedSegment, PlaylistWindow, RetainedSegments } from './playlist-window.ts'
 import type { MeterState } from './rendition-meter.ts'
-import type { RetainedSegments } from './retained-segments.ts'
 
 /** Returns the media of a segment, or an init segment, by its URI; undefined if it is not at hand. The cache owns it from then on. */
 export type MediaSource = (uri: string) => readonly Buffer[] | undefined

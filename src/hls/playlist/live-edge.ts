@@ -6,7 +6,7 @@
  */
 import { partUri, playlistUri, type RenditionName } from '../file-names.ts'
 import type { PlaylistPosition } from '../store/delivery-directives.ts'
-import type { Part } from '../store/part.ts'
+import type { Part } from '../store/segment.ts'
 import type { TargetDurations } from '../target-durations.ts'
 import type { PlaylistWindow } from './playlist-window.ts'
 import type {
@@ -17,7 +17,7 @@ import type {
   RenditionReport,
 } from './playlist.ts'
 
-export interface LiveEdgeOptions {
+interface LiveEdgeOptions {
   readonly rendition: RenditionName
   readonly epoch: string
   /** Minimum number of listed segments. */

@@ -7,27 +7,23 @@ import type { DateRange } from '../date-range.ts'
 import { isCmafRendition, playlistUri, type RenditionName } from '../file-names.ts'
 import type { FileStore } from '../store/file-store.ts'
 import type { WindowSize } from '../store/memory-share.ts'
-import type { Part } from '../store/part.ts'
-import type { InitSegment } from '../store/init-segment.ts'
-import type { Segment } from '../store/segment.ts'
+import type { Part, InitSegment, Segment } from '../store/segment.ts'
 import { blockingLimits, createStreamFile, type StreamFile } from '../store/stream-file.ts'
-import { DateRangeList } from './date-range-list.ts'
-import type { DateRangeText } from './date-range-text.ts'
+import { DateRangeList, type DateRangeText } from './date-range-list.ts'
 import { listEarlier, type EarlierSegments } from './earlier-segments.ts'
 import type { TargetDurations } from '../target-durations.ts'
 import { LiveEdge, listPart } from './live-edge.ts'
 import { formatHead, formatSegment, formatTail } from './playlist-format.ts'
-import { PlaylistWindow, type ListedSegment } from './playlist-window.ts'
+import { PlaylistWindow, type ListedSegment, RetainedSegments } from './playlist-window.ts'
 import type { RenditionReport } from './playlist.ts'
-import { RetainedSegments } from './retained-segments.ts'
 import { WindowText } from './window-text.ts'
 import { RenditionMeter, type MeterState, type RenditionSummary } from './rendition-meter.ts'
 
-export interface LivePlaylistOptions {
+interface LivePlaylistOptions {
   /** Receives the playlist, its segments and their parts. */
   readonly files: FileStore
   readonly rendition: RenditionName
-  /** Identifier of this run of the stream, from start to stop; part of each file's version. */
+  /** Identifies what this process serves of the stream; part of each file's version. */
   readonly epoch: string
   /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number

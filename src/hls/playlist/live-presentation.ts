@@ -12,22 +12,27 @@ import {
   type Format,
   type RenditionName,
 } from '../file-names.ts'
-import type { ManifestHead, ManifestRow, StreamManifest } from '../manifest.ts'
-import type { SegmentStart } from '../rendition/segment-start.ts'
+import type { CheckpointHead, CheckpointRow, StreamCheckpoint } from './checkpoint.ts'
+import type { SegmentStart, Part, Segment } from '../store/segment.ts'
 import { FileStore } from '../store/file-store.ts'
-import type { SegmentOwner } from '../store/holding.ts'
+import type { SegmentOwner } from '../store/cache-account.ts'
 import type { WindowSize } from '../store/memory-share.ts'
 import type { SegmentCache } from '../store/segment-cache.ts'
-import type { Part } from '../store/part.ts'
-import type { Segment } from '../store/segment.ts'
 import { createStreamFile, type StreamFile } from '../store/stream-file.ts'
 import type { TargetDurations } from '../target-durations.ts'
 import type { MediaSource } from './earlier-segments.ts'
-import { DateRangeText } from './date-range-text.ts'
+import { DateRangeText } from './date-range-list.ts'
 import { LivePlaylist } from './live-playlist.ts'
 import type { ListedSegment } from './playlist-window.ts'
-import { decodeDateRange, decodeMeter, encodeDateRange, encodeMeter } from './manifest-head.ts'
-import { listedSegments, createRow, type ClosedRow } from './manifest-rows.ts'
+import {
+  decodeDateRange,
+  decodeMeter,
+  encodeDateRange,
+  encodeMeter,
+  listedSegments,
+  createRow,
+  type ClosedRow,
+} from './checkpoint-rows.ts'
 import { describePresentation, type CaptionsPolicy } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
 import type { RenditionReport } from './playlist.ts'
@@ -35,7 +40,7 @@ import type { RenditionReport } from './playlist.ts'
 export interface LivePresentationOptions {
   /** Cache for the segments. */
   readonly cache: SegmentCache
-  /** Identifier of this run of the stream, from start to stop; part of each file's version. */
+  /** Identifies what this process serves of the stream; part of each file's version. */
   readonly epoch: string
   /** Minimum number of listed segments, memory permitting. */
   readonly playlistSegments: number
@@ -52,7 +57,7 @@ export interface LivePresentationOptions {
  * EXT-X-TARGETDURATION is fixed; `end` after the last segment, `discard` to drop all files. With low latency,
  * `appendPart` each part of a segment before the segment, parts of the same serial of all renditions in one synchronous
  * call, so that all playlists report the same part. Before all that, `restore` lists the segments of an earlier process.
- * `start` each segment for `rows`, which describe what is listed. Playlists, segments and parts are in `files`. Times are
+ * `start` each segment for the rows of the checkpoint, which describe what is listed. Playlists, segments and parts are in `files`. Times are
  * in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
@@ -99,8 +104,8 @@ export class LivePresentation implements SegmentOwner {
     }
   }
 
-  /** What is listed, for a manifest. */
-  get head(): Pick<ManifestHead, 'targets' | 'listedFrom' | 'renditions' | 'dateRanges'> {
+  /** Playlists without their segments, for a checkpoint. */
+  get head(): Pick<CheckpointHead, 'targets' | 'listedFrom' | 'renditions' | 'dateRanges'> {
     const { targetSec, partTargetSec } = this.#target ?? {}
     return {
       ...(targetSec !== undefined && {
@@ -127,7 +132,7 @@ export class LivePresentation implements SegmentOwner {
   }
 
   /** @returns undefined for a number that is not among `numbers` */
-  row(mediaSequence: number): ManifestRow | undefined {
+  row(mediaSequence: number): CheckpointRow | undefined {
     const listed = new Map<RenditionName, ListedSegment>()
     const dates = new Map<RenditionName, number>()
     for (const [name, playlist] of this.#playlists) {
@@ -142,11 +147,11 @@ export class LivePresentation implements SegmentOwner {
   /**
    * Lists the segments of an earlier process and publishes the playlists.
    *
-   * @param manifest  with targets
+   * @param checkpoint  with targets
    * @param rows  its rows
    */
   restore(
-    { listedFrom, renditions, dateRanges, targets }: StreamManifest,
+    { listedFrom, renditions, dateRanges, targets }: StreamCheckpoint,
     rows: readonly ClosedRow[],
     { mediaOf, nowMs }: { readonly mediaOf: MediaSource; readonly nowMs: number },
   ): void {
@@ -165,7 +170,7 @@ export class LivePresentation implements SegmentOwner {
     // The earlier process may have listed its last segments, and removed others, without record.
     for (const playlist of this.#playlists.values()) playlist.roll(nowMs)
     this.#publish()
-    this.files.rest()
+    this.files.markIdle()
   }
 
   /** Records a segment that begins. */

@@ -14,7 +14,7 @@ import type { AudioRendition, MultivariantPlaylist, Variant } from './playlist.t
 const UNKNOWN_LANGUAGE = 'und'
 
 /** Rendition that has media. */
-export interface Rendition {
+interface Rendition {
   readonly name: RenditionName
   readonly summary: RenditionSummary
 }

@@ -1,5 +1,5 @@
 /**
- * Formatting of playlists (RFC 8216bis 4).
+ * Formatting of playlists (RFC 8216bis 4), and the end of a formatted one.
  *
  * @module
  */
@@ -52,7 +52,8 @@ export function formatMediaPlaylist(playlist: MediaPlaylist): string {
 
 /** Lines before the date ranges and the first segment. */
 export function formatHead(playlist: Omit<MediaPlaylist, 'segments' | 'dateRanges'>): string {
-  const { targetDurationSec, lowLatency, skippedSegments = 0, hasMaps = false } = playlist
+  const { targetDurationSec, lowLatency, skipUntilSec, skippedSegments = 0 } = playlist
+  const { hasMaps = false } = playlist
   const plainVersion = hasMaps ? MAP_VERSION : MEDIA_PLAYLIST_VERSION
   const version = skippedSegments > 0 ? DELTA_UPDATE_VERSION : plainVersion
   const lines = [
@@ -60,7 +61,12 @@ export function formatHead(playlist: Omit<MediaPlaylist, 'segments' | 'dateRange
     `#EXT-X-VERSION:${version}`,
     `#EXT-X-TARGETDURATION:${targetDurationSec}`,
   ]
+  if (playlist.type !== undefined) lines.push(`#EXT-X-PLAYLIST-TYPE:${playlist.type}`)
   if (lowLatency !== undefined) lines.push(...formatPartControl(lowLatency, targetDurationSec))
+  if (skipUntilSec !== undefined) {
+    const holdBack = holdBackSec({ targetSec: targetDurationSec, partTargetSec: undefined })
+    lines.push(`#EXT-X-SERVER-CONTROL:CAN-SKIP-UNTIL=${skipUntilSec},HOLD-BACK=${holdBack}`)
+  }
   lines.push(
     `#EXT-X-MEDIA-SEQUENCE:${playlist.mediaSequence}`,
     `#EXT-X-DISCONTINUITY-SEQUENCE:${playlist.discontinuitySequence}`,
@@ -235,4 +241,21 @@ function formatVariant(
 function roundUpRate(bps: number): number {
   const step = 10 ** Math.max(0, Math.floor(Math.log10(bps)) - 1)
   return Math.ceil(bps / step) * step
+}
+
+/**
+ * Time at the end of the listed media, in milliseconds since 1970.
+ *
+ * @returns undefined for a playlist without EXT-X-PROGRAM-DATE-TIME
+ */
+export function endOfMedia(text: string): number | undefined {
+  const dated = text.slice(text.lastIndexOf('#EXT-X-PROGRAM-DATE-TIME:'))
+  const startMs = Date.parse(/^#EXT-X-PROGRAM-DATE-TIME:(.*)/.exec(dated)?.[1] ?? '')
+  if (Number.isNaN(startMs)) return undefined
+  const segments = [...dated.matchAll(/^#EXTINF:([\d.]+)/gm)]
+  // The parts of a complete segment come before its EXTINF.
+  const open = dated.slice(segments.at(-1)?.index ?? 0)
+  const parts = open.matchAll(/^#EXT-X-PART:(?:.*,)?DURATION=([\d.]+)/gm)
+  const durations = [...segments, ...parts].map(([, duration]) => Number(duration))
+  return startMs + durations.reduce((sum, duration) => sum + duration, 0) * 1000
 }

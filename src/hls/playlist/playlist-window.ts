@@ -1,11 +1,12 @@
 /**
- * Window of complete segments that a media playlist lists.
+ * Window of complete segments that a media playlist lists, and segments that have left it.
  *
  * @module
  */
-import { mixVideoRanges, type VideoRange } from '../../codec/video-range.ts'
+import { mixVideoRanges, type VideoRange } from '../../codec/video-parameters.ts'
 import type { WindowSize } from '../store/memory-share.ts'
 import type { PlaylistPart, PlaylistSegment } from './playlist.ts'
+import type { FileStore } from '../store/file-store.ts'
 
 /** Minimum duration of the playlist after a removal, in target durations (RFC 8216 6.2.2). */
 const MIN_TARGET_DURATIONS = 3
@@ -225,5 +226,54 @@ export class PlaylistWindow {
       undropped: dropped === -1 ? entries.length : dropped,
     }
     return this.#summary
+  }
+}
+
+/**
+ * Segments that have left the window and are still available (RFC 8216 6.2.2). Times are in milliseconds of the monotonic
+ * clock of `SegmentCache`.
+ */
+export class RetainedSegments {
+  readonly #files: Pick<FileStore, 'remove'>
+  /** With the time of their removal, oldest first. */
+  readonly #retained: { readonly entry: ListedSegment; readonly untilMs: number }[] = []
+
+  constructor(files: Pick<FileStore, 'remove'>) {
+    this.#files = files
+  }
+
+  /** Media sequence number of the oldest segment; undefined without any. */
+  get mediaSequence(): number | undefined {
+    return this.#retained[0]?.entry.mediaSequence
+  }
+
+  /** Retained segments, oldest first; some of them may be gone. */
+  get entries(): readonly ListedSegment[] {
+    return this.#retained.map(({ entry }) => entry)
+  }
+
+  /** Retained segment of this number; undefined for another number. */
+  find(mediaSequence: number): ListedSegment | undefined {
+    return this.#retained[mediaSequence - (this.mediaSequence ?? Infinity)]?.entry
+  }
+
+  /**
+   * Retains the next segment for its duration and that of the longest playlist that listed it. Forgets those that are
+   * gone.
+   *
+   * @param keptFrom  lowest number that is not forgotten: the first rendition has it, and so has the checkpoint
+   */
+  add(entry: ListedSegment, nowMs: number, keptFrom = Infinity): void {
+    const { uri, durationSec } = entry.segment
+    const untilMs = nowMs + (durationSec + entry.longestPlaylistSec) * 1000
+    this.#files.remove(uri, untilMs)
+    this.#retained.push({ entry, untilMs })
+    const isForgotten = (untilMs = Infinity) =>
+      untilMs <= nowMs && (this.mediaSequence ?? Infinity) < keptFrom
+    while (isForgotten(this.#retained[0]?.untilMs)) this.#retained.shift()
+  }
+
+  clear(): void {
+    this.#retained.length = 0
   }
 }

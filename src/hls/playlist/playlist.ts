@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { VideoRange } from '../../codec/video-range.ts'
+import type { VideoRange } from '../../codec/video-parameters.ts'
 import type { DateRange } from '../date-range.ts'
 
 export interface MediaPlaylist {
@@ -15,6 +15,8 @@ export interface MediaPlaylist {
   readonly discontinuitySequence: number
   /** EXT-X-INDEPENDENT-SEGMENTS: whether each listed segment can be decoded without other segments. */
   readonly independentSegments: boolean
+  /** EXT-X-PLAYLIST-TYPE; undefined for a window that moves. */
+  readonly type?: 'EVENT' | 'VOD'
   /** EXT-X-ENDLIST */
   readonly ended: boolean
   /** Whether segments have init segments; default: no. */
@@ -23,6 +25,8 @@ export interface MediaPlaylist {
   readonly map?: string | undefined
   readonly dateRanges: readonly DateRange[]
   readonly segments: readonly PlaylistSegment[]
+  /** EXT-X-SERVER-CONTROL of a playlist without parts: CAN-SKIP-UNTIL; default: it offers no delta updates. */
+  readonly skipUntilSec?: number
   /** EXT-X-SKIP: number of oldest segments that a delta update leaves out; default 0. */
   readonly skippedSegments?: number
   /** Tags of low latency; undefined for a playlist without parts. */

@@ -14,13 +14,13 @@ const LANGUAGE_DESCRIPTOR = 0x0a
 /** audio_type of audio description (ISO/IEC 13818-1 2.6.19). */
 const VISUAL_IMPAIRED_COMMENTARY = 0x03
 
-export interface AudioGroup {
+interface AudioGroup {
   readonly codec: Codec
   /** The same in all groups, in the same order. */
   readonly members: readonly AudioMember[]
 }
 
-export interface AudioMember {
+interface AudioMember {
   /** Tag of RFC 5646; undefined for an unknown language. */
   readonly language: string | undefined
   readonly describesVideo: boolean

@@ -15,24 +15,29 @@ import { FragmentWriter, type Fragment } from '../../mp4/fragment.ts'
 import type { Id3Event } from '../../mp4/event-message.ts'
 import { encodeInitSegment, timescaleOf, type MediaFormat } from '../../mp4/init-segment.ts'
 import type { Sample } from '../../mp4/sample.ts'
+import { SILENT_TICKS, silentSamples } from '../../mp4/silence.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import { elementaryPayload } from '../../mpegts/pes.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
-import type { PartEnd } from '../cut/part-plan.ts'
-import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
+import type { PartEnd, SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
 import { initUri, isAudioRendition, type CmafRendition } from '../file-names.ts'
-import type { InitSegment } from '../store/init-segment.ts'
-import { MAX_SKEW_TICKS } from '../cut/timeline.ts'
-import type { CarriedTracks } from './carried-tracks.ts'
+import type { InitSegment } from '../store/segment.ts'
+import { MAX_SKEW_TICKS, SNAP_TICKS } from '../cut/timeline.ts'
+import type { CarriedTracks } from './rendition-tracks.ts'
 import { ListedTime, type ListedEnd } from './listed-time.ts'
 import { createSampleReader, type SampleReader } from './sample-reader.ts'
-import type { MediaWriter, WrittenPart, WrittenSegment } from './media-writer.ts'
-import { OpenSegment } from './open-segment.ts'
-import { SlabMediaMemory } from './slab-media-memory.ts'
-import type { QueuedUnit } from './unit-queue.ts'
+import {
+  type MediaWriter,
+  type WrittenPart,
+  type WrittenSegment,
+  SegmentContent,
+} from './media-writer.ts'
+import type { QueuedPes } from './track-queues.ts'
+import { overwriteViews, type MediaMemory } from '../../mp4/media-memory.ts'
+import { PacketMemory, SlabRuns } from '../../mpegts/mux/packet-memory.ts'
 
-export interface CmafWriterOptions {
+interface CmafWriterOptions {
   readonly name: CmafRendition
   readonly epoch: string
   readonly slabs: SlabPool
@@ -50,7 +55,7 @@ interface HeldSample {
 /** Segment that has its first sample, or follows media without having any. */
 interface Open {
   /** Undefined in a segment without samples. */
-  readonly content: OpenSegment | undefined
+  readonly content: SegmentContent | undefined
   readonly map: InitSegment
   readonly startsWithSync: boolean
   /** Fragments so far. */
@@ -58,11 +63,16 @@ interface Open {
   sizeBytes: number
 }
 
+/** Rounding of the time of an audio frame to samples and back. */
+const ROUNDING_TICKS = 2
+
 /** Digits of the hash in the name of an init segment. */
 const HASH_DIGITS = 12
 
 export class CmafWriter implements MediaWriter {
   readonly #options: CmafWriterOptions
+  readonly #isAudio: boolean
+  #isReference = false
   readonly #memory: SlabMediaMemory
   readonly #fragments: FragmentWriter
   #carried: CarriedTracks | undefined
@@ -88,16 +98,20 @@ export class CmafWriter implements MediaWriter {
   #latestTicks = 0
   /** Decode time at which the next fragment begins, if the media is continuous. */
   #nextTicks: number | undefined
+  /** Decode time at which the silence at the end of the timeline ends, so far. */
+  #silentTicks = 0
   /** Decode time of the newest sample of the open fragment. */
   #placedTicks = 0
   /** Mean duration of the samples of the latest fragment, in the timescale. */
   #sampleTicks = 0
   readonly #listed = new ListedTime()
-  /** End of the listed durations before the open segment. */
+  /** Start of the open segment by the listed durations, and by the planned ones. */
   #segmentFromTicks = 0
+  #plannedFromTicks = 0
 
   constructor(options: CmafWriterOptions) {
     this.#options = options
+    this.#isAudio = isAudioRendition(options.name)
     this.#memory = new SlabMediaMemory(options.slabs)
     const { maxSegmentBytes: maxBytes } = options
     this.#fragments = new FragmentWriter({ trackId: 1, memory: this.#memory, maxBytes })
@@ -111,6 +125,10 @@ export class CmafWriter implements MediaWriter {
     return this.#open?.content?.carried
   }
 
+  get lateSec(): number {
+    return (this.#segmentFromTicks - this.#plannedFromTicks) / TICKS_PER_SEC
+  }
+
   get needsTimeline(): boolean {
     return this.#needsTimeline
   }
@@ -122,18 +140,20 @@ export class CmafWriter implements MediaWriter {
       this.#open.content.carried = carried
   }
 
-  startTimeline({ startTicks, timelineStartTicks }: SegmentPlan): void {
+  startTimeline({ startTicks, timelineStartTicks }: SegmentPlan, isReference: boolean): void {
+    this.#isReference = isReference
     this.#restart()
     this.#needsTimeline = false
     this.#timelineMap = undefined
     this.#startTicks = startTicks
     this.#listed.start(startTicks)
     this.#segmentFromTicks = startTicks
+    this.#plannedFromTicks = startTicks
     const missingSec = (MAX_SKEW_TICKS - timelineStartTicks) / TICKS_PER_SEC
     this.#liftTicks = Math.max(0, Math.ceil(missingSec)) * TICKS_PER_SEC
   }
 
-  write({ unit, ticks }: QueuedUnit, isLead: boolean): void {
+  write({ unit, ticks }: QueuedPes, isLead: boolean): void {
     if (!isLead) {
       this.#addEvent(unit)
       return
@@ -141,12 +161,11 @@ export class CmafWriter implements MediaWriter {
     this.#reader ??= createSampleReader(unit.track)
     this.#reorderTicks = ticks - unit.dtsTicks
     const samples = this.#reader?.push(unit, this.#liftTicks) ?? []
-    for (const [index, sample] of samples.entries()) {
+    for (const sample of samples) {
       if (unit.track.kind === 'audio') {
-        const endTicks = samples[index + 1]?.decodeTicks ?? this.#reader?.nextTicks ?? Infinity
-        // Audio that ends before the video begins is of no use.
-        if (this.#toTicks(endTicks, sample.format) <= this.#startTicks) continue
         this.#latestTicks = this.#toTicks(sample.decodeTicks, sample.format)
+        // As at each boundary, a frame that begins before it is on the other side.
+        if (this.#latestTicks < this.#startTicks - ROUNDING_TICKS) continue
       } else if (!sample.continues) this.#latestTicks = ticks
       // A second field is written with the first one: its bytes are views into the input.
       this.#held.push({ sample, ticks: this.#latestTicks, unit })
@@ -222,6 +241,7 @@ export class CmafWriter implements MediaWriter {
     this.#reader = undefined
     this.#held = []
     this.#nextTicks = undefined
+    this.#silentTicks = 0
   }
 
   #takeHeld(untilTicks: number): HeldSample[] {
@@ -239,8 +259,10 @@ export class CmafWriter implements MediaWriter {
       this.#needsTimeline = true
       return
     }
+    if (this.#isAudio && (this.#fragments.decodeTicks ?? this.#nextTicks) === undefined)
+      this.#resume(sample)
     this.#format = sample.format
-    const content = this.#open?.content ?? new OpenSegment(this.#carried, unit)
+    const content = this.#open?.content ?? new SegmentContent(this.#carried, unit)
     if (this.#open?.content === undefined) {
       const first = { content, map, startsWithSync: sample.sync }
       this.#open = { fragments: [], sizeBytes: 0, ...this.#open, ...first }
@@ -251,6 +273,21 @@ export class CmafWriter implements MediaWriter {
     this.#fragments.push(placed)
     if (!sample.continues) this.#placedTicks = placed.decodeTicks
     content.push(unit)
+  }
+
+  /** Begins audio at the start of a timeline or behind a gap: silence precedes a frame that comes late. */
+  #resume(sample: Sample<MediaFormat>): void {
+    const { format, decodeTicks } = sample
+    const missingTicks = decodeTicks - this.#toDecodeTicks(this.#listed.ticks, format)
+    const count = Math.max(0, Math.floor(missingTicks / SILENT_TICKS))
+    const silence = silentSamples(format, decodeTicks - count * SILENT_TICKS, count) ?? []
+    for (const silent of silence) this.#fragments.push(silent)
+    const [first = sample] = silence
+    const ticks = this.#toTicks(first.decodeTicks, format)
+    const isStart = this.#listed.ticks === this.#startTicks
+    if (!isStart || ticks - this.#startTicks > SNAP_TICKS) return
+    this.#listed.start(ticks)
+    this.#segmentFromTicks = ticks
   }
 
   /** Decode time at which a fragment of video goes on, or begins where the one before it has ended. */
@@ -274,7 +311,7 @@ export class CmafWriter implements MediaWriter {
   #endFragment(endTicks: number, lastEndTicks?: number): Fragment | undefined {
     const open = this.#open
     if (open === undefined) return undefined
-    const untilTicks = this.#endOf(endTicks, lastEndTicks)
+    const untilTicks = this.#complete(endTicks, lastEndTicks)
     const fragment = this.#fragments.end({
       untilTicks,
       startsSegment: open.fragments.length === 0,
@@ -294,18 +331,30 @@ export class CmafWriter implements MediaWriter {
   }
 
   /**
-   * Decode time at which a fragment ends: that of the next frame of audio, of video the planned one. The last frame of
-   * audio lasts until the video ends: at a hole, http-streaming 3.17 stands still for 1.5 s.
+   * Completes the media of a fragment: audio lasts until the timeline ends, beside video with silence or, where none is known,
+   * with a frame that is longer. At a hole, http-streaming 3.17 stands still for 1.5 s.
+   *
+   * @returns decode time at which the fragment ends: that of the next frame of audio, of video the planned one
    */
-  #endOf(endTicks: number, lastEndTicks?: number): number {
+  #complete(endTicks: number, lastEndTicks?: number): number {
     const [held] = this.#held
     const [counted, format] = [this.#reader?.nextTicks, this.#format]
     if (held !== undefined) return held.sample.decodeTicks
     if (counted === undefined || format === undefined)
       return endTicks - this.#reorderTicks + this.#liftTicks
     if (lastEndTicks === undefined) return counted
-    const lastTicks = ((lastEndTicks + this.#liftTicks) * timescaleOf(format)) / TICKS_PER_SEC
-    return Math.max(counted, Math.round(lastTicks))
+    const lastTicks = this.#toDecodeTicks(lastEndTicks, format)
+    const endedTicks = Math.max(counted, this.#silentTicks)
+    const listedTicks = this.#toDecodeTicks(this.#listed.ticks, format)
+    // What is listed without samples stays a hole.
+    const fromTicks = listedTicks > endedTicks + SILENT_TICKS ? listedTicks : endedTicks
+    const missingTicks = this.#toDecodeTicks(endTicks - ROUNDING_TICKS, format) - fromTicks
+    const count = Math.max(0, Math.ceil(missingTicks / SILENT_TICKS))
+    const silence = this.#isReference ? undefined : silentSamples(format, fromTicks, count)
+    if (silence === undefined) return Math.max(counted, lastTicks)
+    for (const silent of silence) this.#fragments.push(silent)
+    this.#silentTicks = fromTicks + count * SILENT_TICKS
+    return Math.min(this.#silentTicks, lastTicks)
   }
 
   /**
@@ -313,11 +362,16 @@ export class CmafWriter implements MediaWriter {
    * @returns DURATION or EXTINF up to a boundary: that of the frames of audio; of video, or without frames, as planned
    */
   #list(end: ListedEnd, hasSamples = true): number {
-    if (!isAudioRendition(this.#options.name)) return end.durationSec
+    if (!this.#isAudio) return end.durationSec
     const [format, ticks] = [this.#format, this.#nextTicks]
     if (!hasSamples || format === undefined || ticks === undefined) return this.#listed.advance(end)
     const frameTicks = (this.#sampleTicks * TICKS_PER_SEC) / timescaleOf(format)
     return this.#listed.advance(end, { mediaTicks: this.#toTicks(ticks, format), frameTicks })
+  }
+
+  /** @returns decode time of a time in the program, 90 kHz */
+  #toDecodeTicks(ticks: number, format: MediaFormat): number {
+    return Math.round(((ticks + this.#liftTicks) * timescaleOf(format)) / TICKS_PER_SEC)
   }
 
   /** @returns time in the program, 90 kHz, of a decode time */
@@ -327,10 +381,11 @@ export class CmafWriter implements MediaWriter {
 
   /** @returns EXTINF of audio: the sum of the parts, if there are any; of video as planned */
   #listSegment(end: SegmentEnd): number {
-    if (!isAudioRendition(this.#options.name)) return end.durationSec
+    if (!this.#isAudio) return end.durationSec
     const fromTicks = this.#segmentFromTicks
     if (this.#listed.ticks === fromTicks) this.#list(end)
     this.#segmentFromTicks = this.#listed.ticks
+    this.#plannedFromTicks += end.durationSec * TICKS_PER_SEC
     return (this.#listed.ticks - fromTicks) / TICKS_PER_SEC
   }
 
@@ -354,4 +409,32 @@ function startAt<Format>(sample: Sample<Format>, decodeTicks: number): Sample<Fo
   const { compositionOffset } = sample
   const moved = compositionOffset + sample.decodeTicks - decodeTicks
   return { ...sample, decodeTicks, compositionOffset: moved }
+}
+
+/** Memory of the samples of fragments, in slabs of the pool. */
+class SlabMediaMemory implements MediaMemory {
+  readonly #memory: PacketMemory
+  readonly #runs: SlabRuns
+
+  constructor(slabs: SlabPool) {
+    this.#memory = new PacketMemory(slabs)
+    this.#runs = new SlabRuns(slabs)
+  }
+
+  /** Chooses the size of the next slabs for segments of `segmentBytes`. */
+  expect(segmentBytes: number): void {
+    this.#memory.expect(segmentBytes)
+  }
+
+  append(chunks: readonly Uint8Array[]): void {
+    this.#memory.write(chunks, (buffer, start, end) => this.#runs.append(buffer, start, end))
+  }
+
+  overwrite(fromEnd: number, bytes: Uint8Array): void {
+    overwriteViews(this.#runs.views, fromEnd, bytes)
+  }
+
+  take(): Buffer[] {
+    return this.#runs.take()
+  }
 }

@@ -3,11 +3,12 @@
  *
  * @module
  */
-import type { PartEnd } from '../cut/part-plan.ts'
-import type { SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
-import type { InitSegment } from '../store/init-segment.ts'
-import type { CarriedTracks } from './carried-tracks.ts'
-import type { QueuedUnit } from './unit-queue.ts'
+import type { PartEnd, SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
+import type { InitSegment } from '../store/segment.ts'
+import type { CarriedTracks } from './rendition-tracks.ts'
+import type { QueuedPes } from './track-queues.ts'
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { SNAP_TICKS } from '../cut/timeline.ts'
 
 /** Part as it was written. */
 export interface WrittenPart {
@@ -44,13 +45,20 @@ export interface MediaWriter {
   /** Whether media was dropped since its format differs from that of its segment: it needs another timeline. */
   readonly needsTimeline: boolean
   /**
+   * Time by which the listed media of the open segment begins after the planned boundary: in CMAF, the first frame of audio
+   * begins up to a frame after it. Dates tell it, since Shaka 5.2 loses its place after a discontinuity where they differ
+   * by 1 ms from the sums of EXTINF.
+   */
+  readonly lateSec: number
+  /**
    * @param carried  tracks of the next PES packets; undefined for none
    * @param isSame  whether they differ in their parameters alone, which the open segment adopts
    */
   carry(carried: CarriedTracks | undefined, isSame: boolean): void
-  startTimeline(plan: SegmentPlan): void
+  /** @param isReference  whether the lead track is the reference track, with which the timeline ends */
+  startTimeline(plan: SegmentPlan, isReference: boolean): void
   /** Writes a PES packet, or holds what is in it. The first one of a segment is of the lead track, `isLead`. */
-  write(queued: QueuedUnit, isLead: boolean): void
+  write(queued: QueuedPes, isLead: boolean): void
   /** Writes what is held up to a time, inclusive. */
   advance(untilTicks: number): void
   /** Whether media after this time is held. */
@@ -63,4 +71,50 @@ export interface MediaWriter {
   endSegment(plan: SegmentPlan, end: SegmentEnd, lastEndTicks?: number): WrittenSegment
   /** Writes packets that only carry a PCR, where the format has them. */
   writePackets?(chunks: readonly Buffer[]): void
+}
+
+/** Properties of the segment being written, from its PES packets of the lead track. */
+export class SegmentContent {
+  /** Tracks of the segment, with the parameters known so far. */
+  carried: CarriedTracks
+  readonly #first: PesUnit
+  #frames = 0
+  /** Whether a frame is presented before the first one and refers to an earlier segment. */
+  #hasLeadingFrames = false
+
+  /** @param first  first PES packet of the lead track */
+  constructor(carried: CarriedTracks, first: PesUnit) {
+    this.carried = carried
+    this.#first = first
+  }
+
+  /** Number of frames of the lead track. */
+  get frames(): number {
+    return this.#frames
+  }
+
+  get startsWithKeyFrame(): boolean {
+    const { track, randomAccess, damaged } = this.#first
+    return track.kind === 'video' && randomAccess && !damaged
+  }
+
+  /** Adds the next PES packet of the lead track. */
+  push({ startsFrame, ptsTicks, decodableLeading }: PesUnit): void {
+    if (!startsFrame) return
+    this.#frames++
+    if (ptsTicks < this.#first.ptsTicks && !decodableLeading) this.#hasLeadingFrames = true
+  }
+
+  /** Whether the segment begins with a random access point and, if it has video, within 50 ms of the planned start. */
+  isAligned({ keyTicks, startTicks }: SegmentPlan): boolean {
+    const { randomAccess, ptsTicks } = this.#first
+    if (!randomAccess) return false
+    const offsetTicks = Math.abs(ptsTicks - (keyTicks ?? startTicks))
+    return this.carried.video === undefined || offsetTicks <= SNAP_TICKS
+  }
+
+  /** Whether the segment begins as planned, and all its frames can be decoded without other segments. */
+  isIndependent(plan: SegmentPlan): boolean {
+    return this.isAligned(plan) && !this.#hasLeadingFrames
+  }
 }

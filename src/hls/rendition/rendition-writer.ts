@@ -9,23 +9,57 @@
  *
  * @module
  */
+import { totalBytes } from '../../binary/total-bytes.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../../mpegts/mux/program-tables.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { Boundary } from '../cut/cut-decision.ts'
-import type { PartEnd } from '../cut/part-plan.ts'
-import { listedProperties, type SegmentEnd, type SegmentPlan } from '../cut/segment-plan.ts'
-import { isCmafRendition, partUri, segmentUri, type RenditionName } from '../file-names.ts'
-import type { Part } from '../store/part.ts'
-import { createSegment, type Segment } from '../store/segment.ts'
-import { isSameSelection, leadTrack, listTracks, type CarriedTracks } from './carried-tracks.ts'
+import {
+  type PartEnd,
+  listedProperties,
+  type SegmentEnd,
+  type SegmentPlan,
+} from '../cut/segment-plan.ts'
+import {
+  isAudioRendition,
+  isCmafRendition,
+  partUri,
+  segmentUri,
+  type RenditionName,
+} from '../file-names.ts'
+import { type Part, createSegment, type Segment } from '../store/segment.ts'
+import { isSameSelection, leadTrack, listTracks, type CarriedTracks } from './rendition-tracks.ts'
 import { CmafWriter } from './cmaf-writer.ts'
 import type { MediaWriter } from './media-writer.ts'
-import type { Pending } from './pending.ts'
-import { TrackQueues } from './track-queues.ts'
+import { TrackQueues, type PlacingWindow, type QueuedPes, type TrackQueue } from './track-queues.ts'
 import { TransportStreamWriter } from './transport-stream-writer.ts'
-import type { RenditionWriterOptions, WriterOutput } from './writer-output.ts'
-import type { PlacingWindow, QueuedUnit, UnitQueue } from './unit-queue.ts'
+import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
+
+/** Media of a segment up to the next boundary: a part, or all of a segment without parts. */
+interface OpenBoundary {
+  readonly plan: SegmentPlan
+  /** Time of the earliest media that belongs to the timeline of the segment, or to its rendition. */
+  readonly fromTicks: number
+  /** Whether it is the first of a timeline, or of the rendition. */
+  readonly startsMedia: boolean
+  /** Latest time of the part before it; undefined at the start of the segment. */
+  readonly afterTicks: number | undefined
+  end?: Boundary | undefined
+  /** Progress of the reference track at which the wait for slower tracks ends. */
+  dueTicks: number
+}
+
+export interface RenditionWriterOptions {
+  readonly name: RenditionName
+  readonly epoch: string
+  readonly maxSegmentBytes: number
+  readonly slabs: SlabPool
+}
+
+/** The parts of a segment precede it. */
+export type WriterOutput =
+  | { readonly type: 'part'; readonly part: Part }
+  | { readonly type: 'segment'; readonly segment: Segment }
 
 /** Number of consecutive misaligned segments that make a rendition misaligned: one key frame may be lost. */
 const MISALIGNED_IN_A_ROW = 2
@@ -46,27 +80,23 @@ const MAX_PENDING = 16
  */
 export class RenditionWriter {
   readonly #options: RenditionWriterOptions
+  readonly #isAudio: boolean
   readonly #media: MediaWriter
   readonly #queues: TrackQueues
   #carried: CarriedTracks | undefined
   #isReference = false
   #isNew = true
-  #pending: Pending[] = []
+  #pending: OpenBoundary[] = []
   /** Finished parts of the open segment. */
   #parts: Part[] = []
-  #oversizeUnits = 0
+  #oversizePackets = 0
   #misalignedInARow = 0
   /** Number of consecutive parts that were finished without all their media. */
   #lateInARow = 0
-  /**
-   * Sum of the listed durations of the timeline minus that of the planned ones: in CMAF, the first frame of audio begins
-   * up to a frame after the boundary. Dates tell it, since Shaka 5.2 loses its place after a discontinuity where they
-   * differ by 1 ms from the sums of EXTINF.
-   */
-  #lateSec = 0
 
   constructor(options: RenditionWriterOptions) {
     this.#options = options
+    this.#isAudio = isAudioRendition(options.name)
     this.#media = createMediaWriter(options)
     this.#queues = new TrackQueues(options.maxSegmentBytes)
   }
@@ -96,8 +126,8 @@ export class RenditionWriter {
   }
 
   /** Number of PES packets dropped because the open segment would have exceeded its maximum size. */
-  get oversizeUnits(): number {
-    return this.#oversizeUnits
+  get oversizePackets(): number {
+    return this.#oversizePackets
   }
 
   /** Whether the key frames are not aligned with those of the reference track. */
@@ -116,8 +146,8 @@ export class RenditionWriter {
   }
 
   /** Number of PES packets dropped from the queues, by kind of track. */
-  get droppedUnits(): Readonly<Record<Track['kind'], number>> {
-    return this.#queues.droppedUnits
+  get droppedPackets(): Readonly<Record<Track['kind'], number>> {
+    return this.#queues.droppedPackets
   }
 
   /**
@@ -144,7 +174,7 @@ export class RenditionWriter {
 
   /** Writes packets that only carry a PCR; drops them unless the newest segment is open and has room. */
   pushPackets(chunks: readonly Buffer[]): void {
-    const sizeBytes = chunks.reduce((sum, { length }) => sum + length, 0)
+    const sizeBytes = totalBytes(chunks)
     if (this.#pending.length === 1 && this.#hasRoom(sizeBytes)) this.#media.writePackets?.(chunks)
   }
 
@@ -204,7 +234,11 @@ export class RenditionWriter {
       const isOver = afterTicks !== undefined && end?.type === 'end'
       // A part ends before a frame: if the encoder leaves before that frame, the segment has no further part.
       const isBegun = this.#isReference || latestTicks > (afterTicks ?? -Infinity)
-      if (!isOver && (isBegun || end !== undefined)) this.#place(window)
+      // Audio that begins after the end of a timeline is of no use: the next one is presented from there on.
+      const isBeside = this.#isAudio && !this.#isReference
+      const maxTicks = isBeside && end ? end.end.endTicks - 1 : Infinity
+      if (!isOver && (isBegun || end !== undefined))
+        this.#place(window, Math.min(untilTicks, maxTicks))
       if (end === undefined) break
       const isDue = isOver || progressTicks >= dueTicks || this.#pending.length > MAX_PENDING
       const isComplete = this.#isReference || this.#isPast(window)
@@ -248,14 +282,14 @@ export class RenditionWriter {
     return this.#media.isPast(window.untilTicks) || this.#queues.isPast(window)
   }
 
-  #enter({ plan, startsMedia }: Pending): void {
+  #enter({ plan, startsMedia }: OpenBoundary): void {
     if (!startsMedia) return
-    this.#lateSec = 0
     this.#queues.startTimeline()
-    this.#media.startTimeline(plan)
+    this.#media.startTimeline(plan, this.#isReference)
   }
 
-  #place(window: PlacingWindow): void {
+  /** @param untilTicks  time up to which the media of the lead track is written */
+  #place(window: PlacingWindow, untilTicks: number): void {
     let isLead = true
     for (const queue of this.#queues) {
       // New tracks begin with the next segment.
@@ -265,16 +299,16 @@ export class RenditionWriter {
       for (let unit = queue.take(window); unit !== undefined; unit = queue.take(window)) {
         this.#write(unit, queue, isLead)
       }
-      if (isLead) this.#media.advance(window.untilTicks)
+      if (isLead) this.#media.advance(untilTicks)
       isLead = false
     }
   }
 
-  #write(queued: QueuedUnit, queue: UnitQueue, isLead: boolean): void {
+  #write(queued: QueuedPes, queue: TrackQueue, isLead: boolean): void {
     const tablesBytes = this.#media.open === undefined ? PSI_BYTES : 0
     if (this.#hasRoom(tablesBytes + queued.unit.sizeBytes)) this.#media.write(queued, isLead)
     else {
-      this.#oversizeUnits++
+      this.#oversizePackets++
       queue.interrupt()
     }
   }
@@ -290,14 +324,15 @@ export class RenditionWriter {
 
   #endPart(plan: SegmentPlan, end: PartEnd, lastEndTicks: number | undefined): Part {
     const { name, epoch } = this.#options
+    const written = this.#media.endPart!(end, lastEndTicks)
     const part: Part = {
-      ...listedProperties(plan, this.#lateSec),
+      ...listedProperties(plan, this.#media.lateSec),
       rendition: name,
       serial: end.serial,
       uri: partUri(epoch, name, end.serial),
       segmentUri: segmentUri(epoch, name, plan.mediaSequence),
       durationSec: end.durationSec,
-      ...this.#media.endPart!(end, lastEndTicks),
+      ...written,
     }
     this.#parts.push(part)
     return part
@@ -314,14 +349,13 @@ export class RenditionWriter {
     const { name, epoch } = this.#options
     const parts = this.#parts
     this.#parts = []
+    const listed = listedProperties(plan, this.#media.lateSec)
     const written = this.#media.endSegment(plan, end, lastEndTicks)
     const { aligned, frames, carried = this.#carried, ...media } = written
     if (aligned !== false || plan.keyTicks === undefined) this.#misalignedInARow = 0
     else this.#misalignedInARow++
-    const lateSec = this.#lateSec
-    this.#lateSec += (media.durationSec ?? end.durationSec) - end.durationSec
     return createSegment({
-      ...listedProperties(plan, lateSec),
+      ...listed,
       epoch,
       rendition: name,
       uri: segmentUri(epoch, name, plan.mediaSequence),
@@ -329,7 +363,7 @@ export class RenditionWriter {
       startTicks: plan.startTicks,
       endTicks: end.endTicks,
       parts,
-      nextDateTimeMs: end.nextDateTimeMs && end.nextDateTimeMs + this.#lateSec * 1000,
+      nextDateTimeMs: end.nextDateTimeMs && end.nextDateTimeMs + this.#media.lateSec * 1000,
       tracks: carried === undefined ? [] : listTracks(carried),
       videoFrames: carried?.video === undefined ? 0 : frames,
       ...media,

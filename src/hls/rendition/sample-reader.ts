@@ -30,11 +30,6 @@ export function createSampleReader(track: Track): SampleReader | undefined {
   return source && new AudioReader(source)
 }
 
-/** Whether CMAF carries the track. */
-export function isCmafTrack(track: Track): boolean {
-  return track.kind === 'video' || audioSource(track) !== undefined
-}
-
 function audioSource({ codec, parameters }: Track): AudioSource | undefined {
   switch (codec) {
     case 'aac':

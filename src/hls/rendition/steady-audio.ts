@@ -5,9 +5,8 @@
  *
  * @module
  */
-import { chooseTracks } from './carried-tracks.ts'
-import type { RenditionPolicy } from './renditions.ts'
-import type { DemuxerOutput } from '../../mpegts/demux/demuxer-output.ts'
+import { chooseTracks, type RenditionPolicy } from './rendition-tracks.ts'
+import type { DemuxerOutput } from '../../mpegts/demux/demuxer.ts'
 import { Silence } from '../../mpegts/mux/silence.ts'
 import { freePid } from '../../mpegts/packet.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
@@ -18,17 +17,26 @@ export class SteadyAudio {
   readonly #policy: RenditionPolicy
   /** Audio of the first segment, `none` for video alone; undefined before that segment, and if it has no video. */
   #audio: Track | 'none' | undefined
+  #begun = false
   #silence: Silence | undefined
   /** PID of the video that the silence is synchronized with. */
   #videoPid: number | undefined
   #droppedPids = new Set<number>()
 
-  constructor(policy: RenditionPolicy) {
+  /** @param earlier  tracks of the segments before the first one; empty for none */
+  constructor(policy: RenditionPolicy, earlier: readonly Track[] = []) {
     this.#policy = policy
+    if (earlier.length > 0) this.begin(earlier)
+  }
+
+  /** Whether the tracks of the first segment are known. */
+  get begun(): boolean {
+    return this.#begun
   }
 
   /** @param tracks  tracks of the first segment */
   begin(tracks: readonly Track[]): void {
+    this.#begun = true
     if (!tracks.some(({ kind }) => kind === 'video')) return
     this.#audio = tracks.find(({ kind }) => kind === 'audio') ?? 'none'
   }

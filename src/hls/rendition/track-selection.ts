@@ -13,8 +13,8 @@ import {
   selectTracks,
   type CarriedTracks,
   type TrackChoice,
-} from './carried-tracks.ts'
-import type { RenditionPolicy } from './renditions.ts'
+  type RenditionPolicy,
+} from './rendition-tracks.ts'
 
 /** Duration of the media of one track, video or audio, after which the other track counts as silent. */
 const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC

@@ -6,16 +6,16 @@
 import { SegmentWriter } from '../../mpegts/mux/segment-writer.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import type { SegmentPlan } from '../cut/segment-plan.ts'
-import { listTracks, type CarriedTracks } from './carried-tracks.ts'
-import type { MediaWriter, WrittenSegment } from './media-writer.ts'
-import { OpenSegment } from './open-segment.ts'
-import type { QueuedUnit } from './unit-queue.ts'
+import { listTracks, type CarriedTracks } from './rendition-tracks.ts'
+import { type MediaWriter, type WrittenSegment, SegmentContent } from './media-writer.ts'
+import type { QueuedPes } from './track-queues.ts'
 
 export class TransportStreamWriter implements MediaWriter {
   readonly needsTimeline = false
+  readonly lateSec = 0
   readonly #writer: SegmentWriter
   #carried: CarriedTracks | undefined
-  #open: OpenSegment | undefined
+  #open: SegmentContent | undefined
 
   constructor(slabs: SlabPool) {
     this.#writer = new SegmentWriter(slabs)
@@ -38,10 +38,10 @@ export class TransportStreamWriter implements MediaWriter {
 
   startTimeline(): void {}
 
-  write({ unit, packets }: QueuedUnit, isLead: boolean): void {
+  write({ unit, packets }: QueuedPes, isLead: boolean): void {
     if (this.#open === undefined && this.#carried !== undefined) {
       this.#writer.begin()
-      this.#open = new OpenSegment(this.#carried, unit)
+      this.#open = new SegmentContent(this.#carried, unit)
     }
     if (packets === undefined) this.#writer.write(unit.chunks)
     else this.#writer.link(packets)

@@ -6,14 +6,21 @@
  *
  * @module
  */
-import { MULTIVARIANT_URI, playlistUri, PREVIEW_URI, type Format } from '../file-names.ts'
+import {
+  MULTIVARIANT_URI,
+  playlistUri,
+  PREVIEW_URI,
+  TS_MULTIVARIANT_URI,
+  type Format,
+} from '../file-names.ts'
+import type { MillraceError } from '../../errors.ts'
 import {
   availabilityAt,
   type Availability,
   type DeliveryDirectives,
   type PlaylistPosition,
 } from './delivery-directives.ts'
-import type { SegmentOwner, ShortageCounters } from './holding.ts'
+import type { SegmentOwner, ShortageCounters } from './cache-account.ts'
 import { PartFiles } from './part-files.ts'
 import { PreviewFile, type KeyFrame } from './preview-file.ts'
 import { RenderedFile } from './rendered-file.ts'
@@ -41,19 +48,31 @@ export interface FileLoan {
   readonly end: (() => void) | undefined
 }
 
+/** Media that has left the cache, and is kept elsewhere. */
+export interface OlderMedia {
+  /** @returns undefined for a file that has to be fetched first, and for an unknown name */
+  get(name: string): StreamFile | undefined
+  /** Whether it can be fetched, as far as is known. */
+  has(name: string): boolean
+  /** @returns settles when the file is in `get`, or has a refusal; undefined if too many files are being fetched */
+  fetch(name: string): Promise<void> | undefined
+  /** Why a file could not be fetched, for a short time. */
+  refusal(name: string): MillraceError | undefined
+}
+
 interface Playlist {
   readonly full: RenderedFile
   readonly delta: RenderedFile
   readonly position: PlaylistPosition | undefined
+  readonly skippable: boolean
 }
 
 const DEFAULT_MAX_WAITERS = 10_000
 
 /**
- * Inputs of the writer: `putInit`, `put`, `putPart`, `setPreview`, `replace`, `remove`, `removeParts`,
- * `removeInit`, `reserve`; `rest` when media stops, `end` after the last
- * file, `discard` to drop all files. Queries of readers: `availability`, `get`, `lend` and `wait`. Times are in
- * milliseconds of the monotonic clock of `SegmentCache`.
+ * Inputs of the writer: `setOlder`, `putInit`, `put`, `putPart`, `setPreview`, `replace`, `remove`, `removeParts`,
+ * `removeInit`, `reserve`; `markIdle` when media stops, `end` after the last file, `discard` to drop all files. Inputs of
+ * readers: `lend` and `wait`. All else are queries. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class FileStore {
   readonly #cache: SegmentCache
@@ -68,11 +87,12 @@ export class FileStore {
   /** URIs of the parts that the playlists hint. */
   readonly #hints = new Set<string>()
   readonly #waiters: Waiters
+  #older: OlderMedia | undefined
   #ended = false
 
   constructor({ cache, owner, formats = ['ts'], maxWaiters }: FileStoreOptions) {
-    const mains = formats.includes('ts') ? [playlistUri('main')] : []
-    this.#firstPlaylists = new Set([MULTIVARIANT_URI, ...mains])
+    const ofTs = formats.includes('ts') ? [playlistUri('main'), TS_MULTIVARIANT_URI] : []
+    this.#firstPlaylists = new Set([MULTIVARIANT_URI, ...ofTs])
     this.#cache = cache
     this.#owner = owner
     const cached = (segmentUri: string) => cache.get(owner, segmentUri)
@@ -89,6 +109,11 @@ export class FileStore {
   /** Number of waiting readers. */
   get waiters(): number {
     return this.#waiters.count
+  }
+
+  /** Adds media that is asked for what is not in the cache. */
+  setOlder(older: OlderMedia): void {
+    this.#older = older
   }
 
   /** Adds an init segment, before the segments that need it. */
@@ -134,13 +159,20 @@ export class FileStore {
    * @param render  called when this version, or its delta update, is first read; never, if the next version replaces it
    *   before
    * @param position  newest media of a low-latency playlist, for readers that wait
+   * @param skippable  whether the playlist has a delta update
    */
-  replace(name: string, render: (delta: boolean) => StreamFile, position?: PlaylistPosition): void {
+  replace(
+    name: string,
+    render: (delta: boolean) => StreamFile,
+    position?: PlaylistPosition,
+    skippable = position?.skippable === true,
+  ): void {
     const known = this.#playlists.get(name)
     this.#playlists.set(name, {
       full: new RenderedFile(() => render(false), known?.full),
       delta: new RenderedFile(() => render(true), known?.delta),
       position,
+      skippable,
     })
     const hint = known?.position?.hint
     if (hint !== undefined) this.#hints.delete(hint)
@@ -165,9 +197,9 @@ export class FileStore {
   }
 
   /** Marks the stream as idle until the next `put`: live streams may take its memory. */
-  rest(): void {
+  markIdle(): void {
     this.reserve(0)
-    this.#cache.rest(this.#owner)
+    this.#cache.markIdle(this.#owner)
   }
 
   /**
@@ -185,11 +217,15 @@ export class FileStore {
     }
     if (this.#media(name) !== undefined) return 'current'
     const isAwaited = this.#hints.has(name) || this.#firstPlaylists.has(name)
-    return isAwaited && !this.#ended ? 'future' : 'unknown'
+    if (isAwaited && !this.#ended) return 'future'
+    const older = this.#older
+    if (older?.get(name) !== undefined) return 'current'
+    return older?.has(name) === true && older.refusal(name) === undefined ? 'future' : 'unknown'
   }
 
   /**
-   * Current version of a file; undefined before it exists and after its removal. Its memory is never reused.
+   * Current version of a file; undefined before it exists and after its removal, and for older media. Its memory is never
+   * reused.
    *
    * @param directives  `skip` selects the delta update of a playlist that has one
    */
@@ -205,7 +241,7 @@ export class FileStore {
   lend(name: string, directives: DeliveryDirectives = {}): FileLoan | undefined {
     const playlist = this.#playlist(name, directives)
     if (playlist !== undefined) return { file: playlist, end: undefined }
-    const file = this.#media(name)
+    const file = this.#media(name) ?? this.#older?.get(name)
     if (file === undefined) return undefined
     const { slabs } = this.#cache
     slabs.hold(file.chunks)
@@ -225,14 +261,20 @@ export class FileStore {
    * @returns forgets the reader; undefined if it does not wait: the file is not `future`, or too many readers wait
    */
   wait(name: string, directives: DeliveryDirectives, onOver: () => void): (() => void) | undefined {
+    if (!this.#demand(name)) return undefined
     const isOver = () => this.availability(name, directives) !== 'future'
     return this.#waiters.wait(name, isOver, onOver)
+  }
+
+  /** Why older media could not be fetched, for a short time. */
+  refusal(name: string): MillraceError | undefined {
+    return this.#older?.refusal(name)
   }
 
   /** Ends all waits, present and future, and marks the stream as idle. */
   end(): void {
     this.#ended = true
-    this.rest()
+    this.markIdle()
     this.#waiters.wakeAll()
   }
 
@@ -241,17 +283,27 @@ export class FileStore {
     this.#playlists.clear()
     this.#inits.clear()
     this.#hints.clear()
+    this.#older = undefined
     this.#parts.discard()
     this.#preview.set(undefined)
     this.#cache.discard(this.#owner)
     this.end()
   }
 
+  /** Fetches older media for the first who waits. @returns whether the file is on its way */
+  #demand(name: string): boolean {
+    const isOwn =
+      this.#playlists.has(name) || this.#firstPlaylists.has(name) || this.#hints.has(name)
+    if (isOwn || this.#older?.has(name) !== true || this.#waiters.has(name)) return true
+    const done = this.#older.fetch(name)
+    void done?.then(() => this.#waiters.wake(name))
+    return done !== undefined
+  }
+
   #playlist(name: string, { skip = false }: DeliveryDirectives): StreamFile | undefined {
     const playlist = this.#playlists.get(name)
     if (playlist === undefined) return undefined
-    const isDelta = skip && playlist.position?.skippable === true
-    return isDelta ? playlist.delta.file : playlist.full.file
+    return skip && playlist.skippable ? playlist.delta.file : playlist.full.file
   }
 
   /** Segment, part, init segment or preview. */

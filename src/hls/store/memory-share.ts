@@ -13,7 +13,7 @@ export interface WindowSize {
 }
 
 /** Needs of a stream. */
-export interface MemoryNeed {
+interface MemoryNeed {
   readonly windowSize: WindowSize
   /** Size of media that is in no segment yet. */
   readonly queuedBytes: number

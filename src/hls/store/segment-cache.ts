@@ -14,17 +14,17 @@
  *
  * @module
  */
-import { LRUCache } from 'lru-cache'
+import { totalBytes } from '../../binary/total-bytes.ts'
 import {
   givesBefore,
-  Holding,
+  CacheAccount,
   NO_SHORTAGE,
   NO_WINDOW,
   type CachedSegment,
   type Counters,
   type SegmentOwner,
   type ShortageCounters,
-} from './holding.ts'
+} from './cache-account.ts'
 import { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import {
   LISTED_SHARE,
@@ -33,10 +33,20 @@ import {
   type MemoryShares,
   type WindowSize,
 } from './memory-share.ts'
-import type { SegmentCacheStats } from './cache-stats.ts'
 import type { StreamFile } from './stream-file.ts'
 
-export type { SegmentCacheStats }
+export interface SegmentCacheStats extends ShortageCounters {
+  readonly maxBytes: number
+  readonly bytes: number
+  readonly listedBytes: number
+  /** Size of the media of all streams that is in no segment yet. */
+  readonly queuedBytes: number
+  /** Size that holds the configured windows of all streams, their retained segments and their queues. */
+  readonly neededBytes: number
+  /** Size to recommend after a shortage. Always above `maxBytes`: `neededBytes` falls when bitrates fall. */
+  readonly advisedBytes: number
+  readonly segments: number
+}
 
 /** Maximum size of the unused slabs, as a share of the cached bytes: all streams may cut a segment at once. */
 const FREE_SHARE = 1 / 8
@@ -49,8 +59,10 @@ const MIN_ADVICE = 5 / 4
 export class SegmentCache {
   /** Pool of the segments' memory, to which the cache releases each segment that it removes. */
   readonly slabs: SlabPool
-  readonly #entries: LRUCache<string, CachedSegment>
-  readonly #holdings = new Map<SegmentOwner, Holding>()
+  readonly #maxBytes: number
+  readonly #entries = new Map<string, CachedSegment>()
+  #bytes = 0
+  readonly #accounts = new Map<SegmentOwner, CacheAccount>()
   readonly #shortage: Counters = { ...NO_SHORTAGE }
   #listedBytes = 0
   #wantedBytes = 0
@@ -59,23 +71,17 @@ export class SegmentCache {
   #nextExpiryMs = Infinity
 
   constructor({ maxBytes }: { readonly maxBytes: number }) {
-    this.#entries = new LRUCache({
-      maxSize: maxBytes,
-      sizeCalculation: ({ sizeBytes }) => sizeBytes,
-      dispose: ({ file }) => this.slabs.release(file.chunks),
-    })
+    this.#maxBytes = maxBytes
     const minFreeBytes = Math.min(MIN_FREE_BYTES, maxBytes * FREE_SHARE)
-    this.slabs = new SlabPool(() =>
-      Math.max(minFreeBytes, this.#entries.calculatedSize * FREE_SHARE),
-    )
+    this.slabs = new SlabPool(() => Math.max(minFreeBytes, this.#bytes * FREE_SHARE))
   }
 
   get stats(): SegmentCacheStats {
-    const { maxSize: maxBytes } = this.#entries
+    const maxBytes = this.#maxBytes
     const neededBytes = Math.ceil(this.#wantedBytes / LISTED_SHARE) + this.#queuedBytes
     return {
       maxBytes,
-      bytes: this.#entries.calculatedSize,
+      bytes: this.#bytes,
       listedBytes: this.#listedBytes,
       queuedBytes: this.#queuedBytes,
       neededBytes,
@@ -87,7 +93,7 @@ export class SegmentCache {
 
   /** Counters since the owner's first segment. */
   shortageOf(owner: SegmentOwner): ShortageCounters {
-    return { ...(this.#holdings.get(owner)?.shortage ?? NO_SHORTAGE) }
+    return { ...(this.#accounts.get(owner)?.shortage ?? NO_SHORTAGE) }
   }
 
   /**
@@ -103,22 +109,22 @@ export class SegmentCache {
   ): boolean {
     if (this.#entries.has(uri))
       throw new Error(`${uri} is in the cache already: expected a URI of its own`)
-    const sizeBytes = file.chunks.reduce((sum, { length }) => sum + length, 0)
-    const holding = this.#holding(owner)
-    holding.shortest = false
-    holding.idle = false
-    this.#resize(holding, owner.windowSize)
-    this.#releaseExpired(holding, nowMs)
-    // lru-cache must not make room itself: it would evict listed segments.
-    if (!this.#makeRoom(holding, sizeBytes, nowMs)) {
-      this.#count(holding, 'refused')
+    const sizeBytes = totalBytes(file.chunks)
+    const account = this.#account(owner)
+    account.shortest = false
+    account.idle = false
+    this.#resize(account, owner.windowSize)
+    this.#releaseExpired(account, nowMs)
+    if (!this.#makeRoom(account, sizeBytes, nowMs)) {
+      this.#count(account, 'refused')
       this.slabs.release(file.chunks)
       return false
     }
     this.#entries.set(uri, { owner, file, sizeBytes })
-    holding.listed.add(uri)
-    holding.bytes += sizeBytes
-    this.#addListed(holding, sizeBytes)
+    this.#bytes += sizeBytes
+    account.listed.add(uri)
+    account.bytes += sizeBytes
+    this.#addListed(account, sizeBytes)
     return true
   }
 
@@ -129,19 +135,19 @@ export class SegmentCache {
 
   /** Retains until `untilMs` a segment that has left its playlist; if memory is short, it is released earlier. */
   retain(owner: SegmentOwner, uri: string, untilMs: number): void {
-    const holding = this.#holdings.get(owner)
-    if (holding?.listed.delete(uri) !== true) return
-    holding.retained.set(uri, untilMs)
+    const account = this.#accounts.get(owner)
+    if (account?.listed.delete(uri) !== true) return
+    account.retained.set(uri, untilMs)
     this.#nextExpiryMs = Math.min(this.#nextExpiryMs, untilMs)
-    this.#addListed(holding, -this.#sizeOf(uri))
+    this.#addListed(account, -this.#sizeOf(uri))
   }
 
   /** Records the size of the owner's queues; `settle` and `put` make room for them. */
   reserve(owner: SegmentOwner, queuedBytes: number): void {
-    if (queuedBytes === 0 && !this.#holdings.has(owner)) return
-    const holding = this.#holding(owner)
-    this.#queuedBytes += queuedBytes - holding.queuedBytes
-    holding.queuedBytes = queuedBytes
+    if (queuedBytes === 0 && !this.#accounts.has(owner)) return
+    const account = this.#account(owner)
+    this.#queuedBytes += queuedBytes - account.queuedBytes
+    account.queuedBytes = queuedBytes
   }
 
   /** Makes room for queues that have grown; to be called 4 times a second. */
@@ -152,71 +158,71 @@ export class SegmentCache {
   /**
    * Marks the owner as idle until its next `put`: it has no share of the memory and loses segments before all others.
    */
-  rest(owner: SegmentOwner): void {
-    const holding = this.#holdings.get(owner)
-    if (holding === undefined) return
-    holding.idle = true
-    this.#resize(holding, NO_WINDOW)
+  markIdle(owner: SegmentOwner): void {
+    const account = this.#accounts.get(owner)
+    if (account === undefined) return
+    account.idle = true
+    this.#resize(account, NO_WINDOW)
   }
 
   /** Drops all segments of an owner, listed or retained. */
   discard(owner: SegmentOwner): void {
-    const holding = this.#holdings.get(owner)
-    if (holding === undefined) return
-    for (const uri of [...holding.listed, ...holding.retained.keys()]) this.#entries.delete(uri)
-    this.#addListed(holding, -holding.listedBytes)
-    this.#queuedBytes -= holding.queuedBytes
-    this.#resize(holding, NO_WINDOW)
-    this.#holdings.delete(owner)
+    const account = this.#accounts.get(owner)
+    if (account === undefined) return
+    for (const uri of [...account.listed, ...account.retained.keys()]) this.#remove(uri)
+    this.#addListed(account, -account.listedBytes)
+    this.#queuedBytes -= account.queuedBytes
+    this.#resize(account, NO_WINDOW)
+    this.#accounts.delete(owner)
   }
 
-  #holding(owner: SegmentOwner): Holding {
-    const known = this.#holdings.get(owner)
+  #account(owner: SegmentOwner): CacheAccount {
+    const known = this.#accounts.get(owner)
     if (known !== undefined) return known
-    const holding = new Holding(owner)
-    this.#holdings.set(owner, holding)
-    return holding
+    const account = new CacheAccount(owner)
+    this.#accounts.set(owner, account)
+    return account
   }
 
-  #resize(holding: Holding, size: WindowSize): void {
-    this.#wantedBytes += size.wantedBytes - holding.windowSize.wantedBytes
-    holding.windowSize = size
+  #resize(account: CacheAccount, size: WindowSize): void {
+    this.#wantedBytes += size.wantedBytes - account.windowSize.wantedBytes
+    account.windowSize = size
   }
 
-  #addListed(holding: Holding, bytes: number): void {
-    holding.listedBytes += bytes
+  #addListed(account: CacheAccount, bytes: number): void {
+    account.listedBytes += bytes
     this.#listedBytes += bytes
   }
 
-  #count(holding: Holding, counter: keyof Counters): void {
-    holding.shortage[counter]++
+  #count(account: CacheAccount, counter: keyof Counters): void {
+    account.shortage[counter]++
     this.#shortage[counter]++
   }
 
   #sizeOf(uri: string): number {
-    return this.#entries.peek(uri)?.sizeBytes ?? 0
+    return this.#entries.get(uri)?.sizeBytes ?? 0
   }
 
   #hasRoom(sizeBytes: number, queuedBytes: number): boolean {
-    return this.#entries.calculatedSize + sizeBytes + queuedBytes <= this.#entries.maxSize
+    return this.#bytes + sizeBytes + queuedBytes <= this.#maxBytes
   }
 
-  #shrink(holding: Holding, nowMs: number): boolean {
-    const shrunk = holding.owner.shrink(nowMs)
-    if (shrunk) this.#count(holding, 'unlistedEarly')
+  #shrink(account: CacheAccount, nowMs: number): boolean {
+    const shrunk = account.owner.shrink(nowMs)
+    if (shrunk) this.#count(account, 'unlistedEarly')
     return shrunk
   }
 
   get #shares(): MemoryShares {
-    const { maxSize: maxBytes } = this.#entries
+    const maxBytes = this.#maxBytes
     const queuedBytes = this.#queuedBytes
     const allFit = this.#wantedBytes + queuedBytes <= listedCapacity(queuedBytes, maxBytes)
     if (allFit) return { windowBytes: maxBytes, maxBytes, queuedBytes }
-    return shareMemory([...this.#holdings.values()], maxBytes)
+    return shareMemory([...this.#accounts.values()], maxBytes)
   }
 
   /** @returns whether there is room; without it the segment becomes a gap */
-  #makeRoom(requester: Holding, sizeBytes: number, nowMs: number): boolean {
+  #makeRoom(requester: CacheAccount, sizeBytes: number, nowMs: number): boolean {
     const shares = this.#shares
     const { windowBytes, maxBytes } = shares
     if (sizeBytes > maxBytes) return false
@@ -240,61 +246,69 @@ export class SegmentCache {
   }
 
   /** Finds the owner that loses a segment: the largest idle one, else the largest that can shrink or retains any. */
-  #findGiver({ windowBytes }: MemoryShares): Holding | undefined {
-    let giver: Holding | undefined
-    for (const holding of this.#holdings.values()) {
-      if (holding.bytes === 0) continue
-      const canShrink = !holding.shortest && holding.wantedBytes > windowBytes
-      if (!holding.idle && !holding.retains && !canShrink) continue
-      if (giver === undefined || givesBefore(holding, giver)) giver = holding
+  #findGiver({ windowBytes }: MemoryShares): CacheAccount | undefined {
+    let giver: CacheAccount | undefined
+    for (const account of this.#accounts.values()) {
+      if (account.bytes === 0) continue
+      const canShrink = !account.shortest && account.wantedBytes > windowBytes
+      if (!account.idle && !account.retains && !canShrink) continue
+      if (giver === undefined || givesBefore(account, giver)) giver = account
     }
     return giver
   }
 
   /** Shrinks a window above its share to its minimum. Releases a retained or, of an idle owner, a listed segment. */
-  #give(holding: Holding, { windowBytes }: MemoryShares, nowMs: number): void {
-    if (holding.wantedBytes > windowBytes) {
-      while (this.#shrink(holding, nowMs));
-      holding.shortest = true
+  #give(account: CacheAccount, { windowBytes }: MemoryShares, nowMs: number): void {
+    if (account.wantedBytes > windowBytes) {
+      while (this.#shrink(account, nowMs));
+      account.shortest = true
     }
-    const [oldest] = holding.retained.keys()
+    const [oldest] = account.retained.keys()
     if (oldest !== undefined) {
-      this.#release(holding, oldest)
-      this.#count(holding, holding.idle ? 'yielded' : 'releasedEarly')
-    } else if (holding.idle) this.#dropListed(holding)
+      this.#release(account, oldest)
+      this.#count(account, account.idle ? 'yielded' : 'releasedEarly')
+    } else if (account.idle) this.#dropListed(account)
   }
 
-  #dropListed(holding: Holding): void {
-    const [oldest] = holding.listed
+  #dropListed(account: CacheAccount): void {
+    const [oldest] = account.listed
     if (oldest === undefined) return
-    holding.owner.drop(oldest)
-    holding.listed.delete(oldest)
-    this.#addListed(holding, -this.#sizeOf(oldest))
-    this.#release(holding, oldest)
-    this.#count(holding, 'yielded')
+    account.owner.drop(oldest)
+    account.listed.delete(oldest)
+    this.#addListed(account, -this.#sizeOf(oldest))
+    this.#release(account, oldest)
+    this.#count(account, 'yielded')
   }
 
   /** Releases the expired segments of all streams. Skips the search when none can have expired. */
   #releaseAllExpired(nowMs: number): void {
     if (nowMs < this.#nextExpiryMs) return
     this.#nextExpiryMs = Infinity
-    for (const holding of this.#holdings.values()) {
-      this.#releaseExpired(holding, nowMs)
-      const [untilMs = Infinity] = holding.retained.values()
+    for (const account of this.#accounts.values()) {
+      this.#releaseExpired(account, nowMs)
+      const [untilMs = Infinity] = account.retained.values()
       this.#nextExpiryMs = Math.min(this.#nextExpiryMs, untilMs)
     }
   }
 
-  #releaseExpired(holding: Holding, nowMs: number): void {
-    for (const [uri, untilMs] of holding.retained) {
+  #releaseExpired(account: CacheAccount, nowMs: number): void {
+    for (const [uri, untilMs] of account.retained) {
       if (untilMs > nowMs) return
-      this.#release(holding, uri)
+      this.#release(account, uri)
     }
   }
 
-  #release(holding: Holding, uri: string): void {
-    holding.bytes -= this.#sizeOf(uri)
-    holding.retained.delete(uri)
+  #release(account: CacheAccount, uri: string): void {
+    account.bytes -= this.#sizeOf(uri)
+    account.retained.delete(uri)
+    this.#remove(uri)
+  }
+
+  #remove(uri: string): void {
+    const entry = this.#entries.get(uri)
+    if (entry === undefined) return
     this.#entries.delete(uri)
+    this.#bytes -= entry.sizeBytes
+    this.slabs.release(entry.file.chunks)
   }
 }

@@ -1,12 +1,11 @@
 /**
- * A media segment (RFC 8216 3): a stretch of media that a player fetches as one file.
+ * Segments (RFC 8216 3), stretches of media that a player fetches as one file; their parts; and their init segments.
  *
  * @module
  */
+import { totalBytes } from '../../binary/total-bytes.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { RenditionName } from '../file-names.ts'
-import type { InitSegment } from './init-segment.ts'
-import type { Part } from './part.ts'
 
 export interface Segment {
   /** Random identifier of this run of the stream, so that HTTP caches never serve segments of an earlier run. */
@@ -58,11 +57,52 @@ export interface Segment {
   readonly videoFrames: number
 }
 
+/** Properties of a segment that a playlist lists before the first part. */
+type SegmentHead = Pick<
+  Segment,
+  'mediaSequence' | 'programDateTimeMs' | 'discontinuity' | 'discontinuitySequence'
+>
+
+/** Segment that begins, with its URI in each rendition, the main one first. */
+export interface SegmentStart extends SegmentHead {
+  readonly uris: ReadonlyMap<RenditionName, string>
+}
+
+/**
+ * Partial segment of low-latency HLS (RFC 8216bis 3.2): a stretch of a segment that a player may fetch before the segment
+ * is complete.
+ */
+export interface Part extends SegmentHead {
+  /** Rendition whose playlist lists the part. */
+  readonly rendition: RenditionName
+  /** Number of the part in its stream: the same in all renditions, and 1 more than in the previous part. */
+  readonly serial: number
+  /** Unique in the process. */
+  readonly uri: string
+  /** URI of the segment that the part belongs to. */
+  readonly segmentUri: string
+  /** CMAF fragment: the segment has the same buffers. Empty for a gap (GAP=YES). */
+  readonly chunks: readonly Buffer[]
+  /** Init segment; undefined for a gap. */
+  readonly map?: InitSegment
+  /** DURATION, at most PART-TARGET. */
+  readonly durationSec: number
+  /** INDEPENDENT: whether it starts with a sync sample. */
+  readonly independent: boolean
+}
+
+/** Media initialization section (RFC 8216bis 3.1.2): the format of the segments whose EXT-X-MAP names it. */
+export interface InitSegment {
+  /** Unique in the process: it contains a hash of the bytes. */
+  readonly uri: string
+  readonly bytes: Buffer
+}
+
 export function createSegment(content: Omit<Segment, 'sizeBytes' | 'bytes'>): Segment {
   const { chunks } = content
   return {
     ...content,
-    sizeBytes: chunks.reduce((sum, { length }) => sum + length, 0),
+    sizeBytes: totalBytes(chunks),
     get bytes() {
       return joinChunks(chunks)
     },

@@ -18,6 +18,8 @@ export interface StreamFile {
   readonly maxAgeSec: number
   /** Whether the bytes never change. Such a file supports byte ranges and is never compressed. */
   readonly immutable: boolean
+  /** URL of the bytes, if they are elsewhere: there are no `chunks`. */
+  readonly location?: string
   /** Limits for a request that waits for this playlist; undefined if the playlist does not offer to wait. */
   readonly blocking?: BlockingLimits
 }
@@ -29,7 +31,7 @@ export interface BlockingLimits {
   readonly maxWaitMs: number
 }
 
-const PLAYLIST_TYPE = 'application/vnd.apple.mpegurl'
+export const PLAYLIST_TYPE = 'application/vnd.apple.mpegurl'
 
 /** @returns Content-Type of the media of a rendition (RFC 8216bis 4, ISO/IEC 23000-19 7.2) */
 export function mediaTypeOf(rendition: RenditionName): string {

@@ -13,7 +13,7 @@ import type { Readable } from 'node:stream'
 const FREE_PIECES = 128
 const BYTES_PER_PIECE = 128
 
-export interface PieceHandlers {
+interface PieceHandlers {
   /** Called when the client has sent the whole body, whether it is read or not. */
   readonly onEnd: () => void
   /** Called once for a body of too many pieces; this and all further ones are dropped. */

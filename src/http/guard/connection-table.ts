@@ -11,7 +11,7 @@ export interface ConnectionLimits {
   readonly maxPerSource: number
 }
 
-export type Admission<Connection> =
+type Admission<Connection> =
   /** `displaced` is already removed from the table; the caller closes it. */
   | { readonly admitted: true; readonly displaced?: Connection }
   | { readonly admitted: false; readonly limit: 'all' | 'source' }

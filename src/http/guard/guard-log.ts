@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { NO_COUNTERS, type HttpCounters } from '../../contract/service-report.ts'
-import { IntervalLimiter } from '../../interval-limiter.ts'
+import { NO_COUNTERS, type HttpCounters } from './http-report.ts'
+import { IntervalLimiter } from '../../timing/interval-limiter.ts'
 import type { Logger } from '../../logger.ts'
 
 type Counter = keyof HttpCounters

@@ -3,16 +3,14 @@
  *
  * @module
  */
+import { totalBytes } from '../../binary/total-bytes.ts'
 import type { Socket } from 'node:net'
-import type { PlaybackSource } from '../../contract/streams.ts'
-import { uncachedMemory } from './cached-body.ts'
-import type { Holder } from './held-memory.ts'
+import type { Holder, UncachedMemory } from './held-memory.ts'
 import { ReaderProgress } from './reader-progress.ts'
-import type { RepeatedRequests } from './repeated-requests.ts'
 import { RequestGate } from './request-gate.ts'
-import type { TurnQueue } from './turn-queue.ts'
+import type { TurnQueue } from '../turn-queue.ts'
 
-/** Calling order: `isSlow` about once a second while a reply is unfinished, then `holder`. */
+/** Calling order: `isSlow` about once a second while a response is unfinished, then `holder`. */
 export class GuardedConnection {
   /** TCP socket, below TLS if there is any. */
   readonly socket: Socket
@@ -22,14 +20,14 @@ export class GuardedConnection {
   readonly #progress = new ReaderProgress()
 
   /** @param parsed  the same socket, or the TLS socket on it; Node's HTTP parser must already listen to it */
-  constructor(socket: Socket, parsed: Socket, turns: TurnQueue, repeated: RepeatedRequests) {
+  constructor(socket: Socket, parsed: Socket, turns: TurnQueue) {
     this.socket = socket
     this.#parsed = parsed
-    this.gate = new RequestGate(parsed, turns, repeated)
+    this.gate = new RequestGate(parsed, turns)
   }
 
   get isBusy(): boolean {
-    return this.gate.replies.length > 0
+    return this.gate.responses.length > 0
   }
 
   /** Whether a rate window has ended in which the client read too slowly, see `ReaderProgress`. */
@@ -38,15 +36,16 @@ export class GuardedConnection {
   }
 
   /** Memory that the connection holds, without the bodies that are in the cache, and its reading rate. */
-  holder(playback: PlaybackSource, nowMs: number): Holder {
+  holder(uncachedMemory: UncachedMemory, nowMs: number): Holder {
     const { readableLength, writableLength } = this.#parsed
-    const { replies } = this.gate
-    const bodies = replies.flatMap((reply) => reply.bodies)
-    const bodyBytes = bodies.reduce((sum, { length }) => sum + length, 0)
+    const { responses } = this.gate
+    const bodies = responses.flatMap((response) => response.bodies)
+    // Encryption has copied what is written of the bodies.
+    const sharedBytes = this.#parsed === this.socket ? totalBytes(bodies) : 0
     return {
-      ownBytes: readableLength + Math.max(writableLength - bodyBytes, 0),
-      bodies: replies.flatMap((reply) =>
-        uncachedMemory(playback, reply.req.url ?? '', reply.bodies),
+      ownBytes: readableLength + Math.max(writableLength - sharedBytes, 0),
+      bodies: responses.flatMap((response) =>
+        uncachedMemory(response.req.url ?? '', response.bodies),
       ),
       bytesPerSec: this.#progress.bytesPerSec(sentBytes(this.socket), nowMs),
     }

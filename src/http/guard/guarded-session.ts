@@ -3,13 +3,12 @@
  *
  * @module
  */
+import { totalBytes } from '../../binary/total-bytes.ts'
 import { constants, type ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { PlaybackSource } from '../../contract/streams.ts'
-import { TokenBucket } from '../../token-bucket.ts'
-import { uncachedMemory } from './cached-body.ts'
-import type { GuardedHttp2Reply } from './guarded-http2-reply.ts'
-import type { Holder } from './held-memory.ts'
+import { TokenBucket } from '../../timing/token-bucket.ts'
+import type { GuardedHttp2Response } from './guarded-http2-response.ts'
+import type { Holder, UncachedMemory } from './held-memory.ts'
 import { hasSentRequest } from './http2-streams.ts'
 import { ReaderProgress } from './reader-progress.ts'
 
@@ -37,12 +36,12 @@ interface OpenStream {
   isCancelled: boolean
 }
 
-/** Calling order: `begin` and `finish` as replies do; `isFlooding`, `cancelLate` and `holder` about once a second. */
+/** Calling order: `begin` and `finish` as responses do; `isFlooding`, `cancelLate` and `holder` about once a second. */
 export class GuardedSession {
   /** TCP socket below TLS. */
   readonly socket: Socket
   readonly #session: ServerHttp2Session
-  readonly #streams = new Map<GuardedHttp2Reply, OpenStream>()
+  readonly #streams = new Map<GuardedHttp2Response, OpenStream>()
   readonly #resets: TokenBucket
   /** Input allowed since `#inputMs`, in bytes. */
   #allowedBytes = 0
@@ -62,14 +61,14 @@ export class GuardedSession {
     return this.#streams.size > 0
   }
 
-  begin(reply: GuardedHttp2Reply, nowMs: number): void {
+  begin(response: GuardedHttp2Response, nowMs: number): void {
     this.#allowedBytes += INPUT_BYTES_PER_REQUEST
     const progress = new ReaderProgress()
-    this.#streams.set(reply, { openedMs: nowMs, progress, isCancelled: false })
+    this.#streams.set(response, { openedMs: nowMs, progress, isCancelled: false })
   }
 
-  finish(reply: GuardedHttp2Reply): void {
-    this.#streams.delete(reply)
+  finish(response: GuardedHttp2Response): void {
+    this.#streams.delete(response)
   }
 
   /** Whether a stream has not ended since it was cancelled: after an error of the connection, Node 20 leaves it open. */
@@ -97,32 +96,38 @@ export class GuardedSession {
   }
 
   /**
-   * Cancels streams whose request is not complete in time, and those whose reply is read too slowly.
+   * Cancels streams whose request is not complete in time, and those whose response is read too slowly.
    *
    * @returns number of slow readers
    */
   cancelLate(nowMs: number): number {
     let slow = 0
-    for (const [reply, open] of this.#streams) {
+    for (const [response, open] of this.#streams) {
       const { progress, openedMs } = open
       this.#isStuck ||= open.isCancelled
-      const waitingBytes = sizeOf(reply) - reply.sentBytes
-      const isSlow = progress.observe(reply.sentBytes, waitingBytes, nowMs)
+      const { sentBytes, stream } = response
+      // A body that is sent as it comes is in the stream alone.
+      const waitingBytes = Math.max(sizeOf(response) - sentBytes, stream.writableLength)
+      const isSlow = progress.observe(sentBytes, waitingBytes, nowMs)
       if (isSlow) slow++
-      const isLate = nowMs - openedMs >= REQUEST_TIMEOUT_MS && !hasSentRequest(reply.stream)
+      const isLate = nowMs - openedMs >= REQUEST_TIMEOUT_MS && !hasSentRequest(stream)
       if (!isSlow && !isLate) continue
-      reply.stream.close(constants.NGHTTP2_CANCEL)
+      stream.close(constants.NGHTTP2_CANCEL)
       open.isCancelled = true
     }
     return slow
   }
 
   /** Memory that the connection holds, without the bodies that are in the cache, and its reading rate. */
-  holder(playback: PlaybackSource, nowMs: number): Holder {
+  holder(uncachedMemory: UncachedMemory, nowMs: number): Holder {
     const streams = [...this.#streams]
     return {
-      ownBytes: streams.reduce((sum, [{ stream }]) => sum + stream.readableLength, 0),
-      bodies: streams.flatMap(([{ req, bodies }]) => uncachedMemory(playback, req.url, bodies)),
+      // Encryption copies what is written.
+      ownBytes: streams.reduce(
+        (sum, [{ stream }]) => sum + stream.readableLength + stream.writableLength,
+        0,
+      ),
+      bodies: streams.flatMap(([{ req, bodies }]) => uncachedMemory(req.url, bodies)),
       bytesPerSec: Math.min(
         ...streams.map(([{ sentBytes }, { progress }]) => progress.bytesPerSec(sentBytes, nowMs)),
       ),
@@ -135,6 +140,6 @@ export class GuardedSession {
   }
 }
 
-function sizeOf({ bodies }: GuardedHttp2Reply): number {
-  return bodies.reduce((sum, { length }) => sum + length, 0)
+function sizeOf({ bodies }: GuardedHttp2Response): number {
+  return totalBytes(bodies)
 }

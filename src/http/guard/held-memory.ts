@@ -1,5 +1,5 @@
 /**
- * Memory held by replies that wait in sockets, and the connections to disconnect when it exceeds its limit.
+ * Memory held by responses that wait in sockets, and the connections to disconnect when it exceeds its limit.
  *
  * A body sent to many readers is in memory once, so each is counted once, identified by its memory. Cached bodies cost
  * no extra memory and are not counted.
@@ -9,13 +9,19 @@
 
 /** Memory held by one connection. */
 export interface Holder {
-  /** Bytes of this connection alone: unread requests, and replies made for it. */
+  /** Bytes of this connection alone: unread requests, and responses made for it. */
   readonly ownBytes: number
   /** Memory of its waiting bodies, including partly sent ones. */
   readonly bodies: readonly ArrayBufferLike[]
   /** Reading rate; Infinity while it is unknown, so that the connection is disconnected last. */
   readonly bytesPerSec: number
 }
+
+/**
+ * @param url  URL of the request that the bodies answer
+ * @returns memory of the bodies that is held for this response alone
+ */
+export type UncachedMemory = (url: string, bodies: readonly Buffer[]) => ArrayBufferLike[]
 
 /** Bytes held by these connections together; memory that several of them hold counts once. */
 export function heldBytes(holders: Iterable<Holder>): number {

@@ -3,7 +3,7 @@
  *
  *     connection ──► ConnectionTable: admitted, or 503 and closed ──► TlsHandshakes, with TLS
  *     bytes ──► RequestGate: one request at a time, or guardStreams: a limited number
- *     reply ──► ReaderProgress, held memory: checked once a second, the slowest are disconnected
+ *     response ──► ReaderProgress, held memory: checked once a second, the slowest are disconnected
  *
  * @module
  */
@@ -11,38 +11,35 @@ import type { Server, ServerResponse } from 'node:http'
 import type { Http2SecureServer, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Server as TlsServer, type TLSSocket } from 'node:tls'
-import type { Clock } from '../../clock.ts'
-import type { HttpCounters, HttpReport } from '../../contract/service-report.ts'
+import type { Clock } from '../../timing/clock.ts'
+import type { HttpCounters, HttpReport } from './http-report.ts'
 import type { Logger } from '../../logger.ts'
-import type { PlaybackSource } from '../../contract/streams.ts'
 import { limitPieces } from './body-pieces.ts'
 import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
 import { GuardedConnection } from './guarded-connection.ts'
-import { guardedHttp2Replies, type GuardedHttp2Reply } from './guarded-http2-reply.ts'
-import { guardedReplies, type PendingReply } from './guarded-reply.ts'
+import { guardedHttp2Responses, type GuardedHttp2Response } from './guarded-http2-response.ts'
+import { guardedResponses, type GuardedResponse } from './guarded-response.ts'
 import { GuardedSession } from './guarded-session.ts'
 import { GuardLog } from './guard-log.ts'
-import { heldBytes, slowestOver } from './held-memory.ts'
+import { heldBytes, slowestOver, type UncachedMemory } from './held-memory.ts'
 import { guardStreams, hasSentRequest, tcpSocketOf } from './http2-streams.ts'
 import { maxOpenConnections } from './open-files.ts'
-import { OpenReplies } from './open-replies.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
-import { RepeatedRequests } from './repeated-requests.ts'
 import { sourceOf } from './source-address.ts'
 import { TlsHandshakes } from './tls-handshakes.ts'
-import { MAX_REQUESTS_PER_TURN, TurnQueue } from './turn-queue.ts'
+import { MAX_REQUESTS_PER_TURN, TurnQueue } from '../turn-queue.ts'
 
 export interface HttpLimits {
   /** Maximum number of open connections; the limit of open files caps it. */
   readonly maxConnections: number
-  /** Maximum memory of replies that wait in sockets, in MiB. Segments that are in the cache do not count. */
+  /** Maximum memory of responses that wait in sockets, in MiB. Segments that are in the cache do not count. */
   readonly maxBufferedMib: number
 }
 
 export interface HttpGuardOptions {
   readonly limits: HttpLimits
-  /** Source of cached files, whose memory does not count while a reply waits. */
-  readonly playback: PlaybackSource
+  /** Default: no body of a response is cached. */
+  readonly uncachedMemory?: UncachedMemory
   readonly clock: Pick<Clock, 'nowUs'>
   readonly logger: Logger
 }
@@ -71,9 +68,9 @@ const MAX_BODY_BYTES_PER_TURN = 4 * 1024 * 1024
 export class HttpGuard {
   readonly ServerResponse: typeof ServerResponse
   readonly Http2ServerResponse: typeof Http2ServerResponse
-  readonly repeated: RepeatedRequests
   #isEnding = false
   readonly #options: HttpGuardOptions
+  readonly #uncachedMemory: UncachedMemory
   readonly #limits: ConnectionLimits
   /** Admitted TCP connections. */
   readonly #table: ConnectionTable<Socket>
@@ -81,13 +78,16 @@ export class HttpGuard {
   readonly #clients = new Map<Socket, GuardedConnection | GuardedSession>()
   readonly #refused = new RefusedConnections()
   readonly #turns = new TurnQueue(MAX_REQUESTS_PER_TURN)
-  /** Number of open HTTP/1.1 replies. */
-  readonly #open = new OpenReplies()
+  /** Number of HTTP/1.1 responses that the kernel has not accepted. */
+  #open = 0
+  #onAllSent: (() => void) | undefined
   readonly #log: GuardLog
   #bufferedBytes = 0
 
   constructor(options: HttpGuardOptions) {
     this.#options = options
+    const { uncachedMemory = (_url, bodies) => bodies.map(({ buffer }) => buffer) } = options
+    this.#uncachedMemory = uncachedMemory
     this.#log = new GuardLog(options.logger)
     const wanted = options.limits.maxConnections
     const maxConnections = Math.min(wanted, maxOpenConnections())
@@ -100,13 +100,15 @@ export class HttpGuard {
     this.#limits = { maxConnections, maxPerSource: Math.ceil(maxConnections * SOURCE_SHARE) }
     this.#table = new ConnectionTable(this.#limits)
     const watcher = {
-      begin: (reply: PendingReply) => this.#begin(reply),
-      finish: (reply: PendingReply) => this.#finish(reply),
+      begin: (response: GuardedResponse) => this.#begin(response),
+      finish: (response: GuardedResponse) => this.#finish(response),
     }
     const largeBodies = new TurnQueue(MAX_BODY_BYTES_PER_TURN)
-    this.ServerResponse = guardedReplies(watcher, largeBodies)
-    this.repeated = new RepeatedRequests({ watcher, largeBodies, logger: options.logger })
-    this.Http2ServerResponse = guardedHttp2Replies((reply) => this.#beginStream(reply), largeBodies)
+    this.ServerResponse = guardedResponses(watcher, largeBodies)
+    this.Http2ServerResponse = guardedHttp2Responses(
+      (response) => this.#beginStream(response),
+      largeBodies,
+    )
   }
 
   report(): HttpReport {
@@ -139,10 +141,6 @@ export class HttpGuard {
     }
     // Node closes connections beyond this number without creating a socket.
     server.maxConnections = this.#limits.maxConnections + MAX_REFUSED
-    // Node would close a reader that takes nothing when it has been idle for the keep-alive time: before it is found slow.
-    server.on('timeout', (silent: Socket) => {
-      if (this.#clientOf(silent).client?.isBusy !== true) silent.destroy()
-    })
     server.on('drop', () => this.#log.count('refused'))
     const sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref()
     server.once('close', () => clearInterval(sweeper))
@@ -165,7 +163,7 @@ export class HttpGuard {
     guardStreams(server, this.#limits, this.#turns, {
       onReset: (socket) => this.#reset(socket),
       onRequest: (socket) => {
-        // A stream that ends before its turn has no reply, with which the connection would become idle again.
+        // A stream that ends before its turn has no response, with which the connection would become idle again.
         if (this.#clients.get(socket)?.isBusy === true) this.#table.markBusy(socket)
       },
       onTooManyPieces: (socket) => this.#cut(socket, 'flooding'),
@@ -187,9 +185,14 @@ export class HttpGuard {
     server.once('close', () => clearInterval(deadline))
   }
 
-  /** Resolves when the kernel has all replies of HTTP/1.1, or when their connections have closed. */
-  allReplied(): Promise<void> {
-    return this.#open.none()
+  /** Resolves when the kernel has all responses of HTTP/1.1, or when their connections have closed. */
+  async allSent(): Promise<void> {
+    if (this.#open > 0) await new Promise<void>((resolve) => (this.#onAllSent = resolve))
+  }
+
+  #countOpen(added: number): void {
+    this.#open += added
+    if (this.#open === 0) this.#onAllSent?.()
   }
 
   /** Cuts all connections. */
@@ -204,7 +207,7 @@ export class HttpGuard {
 
   /** @param parsed  see `GuardedConnection` */
   #follow(socket: Socket, parsed: Socket): void {
-    this.#clients.set(socket, new GuardedConnection(socket, parsed, this.#turns, this.repeated))
+    this.#clients.set(socket, new GuardedConnection(socket, parsed, this.#turns))
   }
 
   #admit(socket: Socket): boolean {
@@ -217,16 +220,16 @@ export class HttpGuard {
     if (admission.displaced !== undefined) this.#cut(admission.displaced, 'displaced')
     socket.once('close', () => {
       const client = this.#clients.get(socket)
-      if (client instanceof GuardedConnection) this.#open.add(-client.gate.replies.length)
+      if (client instanceof GuardedConnection) this.#countOpen(-client.gate.responses.length)
       this.#table.remove(socket)
       this.#clients.delete(socket)
     })
     return true
   }
 
-  #begin(reply: PendingReply): void {
-    const { client, socket } = this.#clientOf(reply.req.socket)
-    const { body } = reply
+  #begin(response: GuardedResponse): void {
+    const { client, socket } = this.#clientOf(response.req.socket)
+    const { body } = response
     if (body === undefined) this.#table.markBusy(socket)
     else {
       // A connection whose request is incomplete may be displaced.
@@ -236,15 +239,15 @@ export class HttpGuard {
       })
     }
     if (!(client instanceof GuardedConnection)) return
-    client.gate.begin(reply)
-    this.#open.add(1)
+    client.gate.begin(response)
+    this.#countOpen(1)
   }
 
-  #finish({ req }: PendingReply): void {
+  #finish({ req }: GuardedResponse): void {
     const { client, socket } = this.#clientOf(req.socket)
     if (!(client instanceof GuardedConnection)) return
     client.gate.finish()
-    this.#open.add(-1)
+    this.#countOpen(-1)
     if (!client.isBusy) this.#table.markIdle(socket, this.#nowMs)
   }
 
@@ -255,14 +258,14 @@ export class HttpGuard {
   }
 
   /** @returns function to call when the stream has ended */
-  #beginStream(reply: GuardedHttp2Reply): () => void {
-    const socket = tcpSocketOf(reply.stream.session?.socket)
+  #beginStream(response: GuardedHttp2Response): () => void {
+    const socket = tcpSocketOf(response.stream.session?.socket)
     const client = socket && this.#clients.get(socket)
     if (!(client instanceof GuardedSession)) return () => undefined
-    if (hasSentRequest(reply.stream)) this.#table.markBusy(client.socket)
-    client.begin(reply, this.#nowMs)
+    if (hasSentRequest(response.stream)) this.#table.markBusy(client.socket)
+    client.begin(response, this.#nowMs)
     return () => {
-      client.finish(reply)
+      client.finish(response)
       if (!client.isBusy) this.#table.markIdle(client.socket, this.#nowMs)
     }
   }
@@ -286,7 +289,7 @@ export class HttpGuard {
       this.#endLate(client, nowMs)
       const { socket } = client
       if (!client.isBusy || socket.destroyed) continue
-      holders.push({ socket, ...client.holder(this.#options.playback, nowMs) })
+      holders.push({ socket, ...client.holder(this.#uncachedMemory, nowMs) })
     }
     const maxBytes = this.#options.limits.maxBufferedMib * 1024 * 1024
     for (const { socket } of slowestOver(holders, maxBytes)) this.#cut(socket, 'overMemory')
@@ -305,7 +308,7 @@ export class HttpGuard {
     }
   }
 
-  /** Disconnects with a reset, so that the kernel discards its part of the reply as well; a Unix socket has none. */
+  /** Disconnects with a reset, so that the kernel discards its part of the response as well; a Unix socket has none. */
   #cut(socket: Socket, reason: keyof HttpCounters): void {
     this.#log.count(reason)
     if (socket.remoteAddress === undefined) socket.destroy()

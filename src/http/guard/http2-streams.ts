@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { limitPieces } from './body-pieces.ts'
 import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
 import { sourceOf } from './source-address.ts'
-import type { TurnQueue } from './turn-queue.ts'
+import type { TurnQueue } from '../turn-queue.ts'
 
 /** Settings and limits of each connection, for `http2.createSecureServer`. */
 export const HTTP2_OPTIONS = {
@@ -26,7 +26,7 @@ export const HTTP2_OPTIONS = {
   maxSessionRejectedStreams: 100,
 }
 
-export interface StreamHandlers {
+interface StreamHandlers {
   /** Called for each stream that ends with an error code, also if it was refused. */
   readonly onReset: (socket: Socket) => void
   /** Called when the client has sent the body of a request, read or not. */
@@ -90,7 +90,7 @@ export function guardStreams(
         },
       })
       stream.once('finish', () => {
-        // RFC 9113 section 8.1: the reply is complete, the rest of the body is not wanted.
+        // RFC 9113 section 8.1: the response is complete, the rest of the body is not wanted.
         if (!hasSentRequest(stream)) closeLater(stream, constants.NGHTTP2_NO_ERROR)
       })
     }

@@ -1,5 +1,5 @@
 /**
- * Reading rate of a client while replies wait for it.
+ * Reading rate of a client while responses wait for it.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Connections beyond the limit, or without TLS: a reply to a bounded number of them, a plain close for the others.
+ * Connections beyond the limit, or without TLS: a response to a bounded number of them, a plain close for the others.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import { formatRefusal } from '../error-handler.ts'
 /** Maximum number of refused connections that are open at once. */
 export const MAX_REFUSED = 128
 
-/** Time for the client to read the reply. Closing a socket with an unread request discards the reply. */
+/** Time for the client to read the response. Closing a socket with an unread request discards the response. */
 const LINGER_MS = 1000
 
-const ANSWERS = {
+const RESPONSES = {
   TOO_MANY_HTTP_CONNECTIONS: formatRefusal(new MillraceError('TOO_MANY_HTTP_CONNECTIONS'), {
     headers: 'Access-Control-Allow-Origin: *\r\nRetry-After: 5\r\n',
   }),
@@ -25,7 +25,7 @@ export class RefusedConnections {
   /** Time at which each connection is destroyed, the earliest first. */
   readonly #endsMs = new Map<Socket, number>()
 
-  refuse(socket: Socket, nowMs: number, code: keyof typeof ANSWERS): void {
+  refuse(socket: Socket, nowMs: number, code: keyof typeof RESPONSES): void {
     if (this.#endsMs.size >= MAX_REFUSED) {
       socket.destroy()
       return
@@ -33,7 +33,7 @@ export class RefusedConnections {
     this.#endsMs.set(socket, nowMs + LINGER_MS)
     socket.on('error', () => undefined)
     socket.once('close', () => this.#endsMs.delete(socket))
-    socket.resume().end(ANSWERS[code])
+    socket.resume().end(RESPONSES[code])
   }
 
   /** Closes connections that their clients have not closed in time. */

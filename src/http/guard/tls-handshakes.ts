@@ -5,7 +5,7 @@
  * @module
  */
 import type { Socket } from 'node:net'
-import { TurnQueue } from './turn-queue.ts'
+import { TurnQueue } from '../turn-queue.ts'
 
 /** First byte of a TLS connection: content type `handshake` (RFC 8446 section 5.1). */
 const HANDSHAKE = 22
@@ -16,7 +16,7 @@ const MAX_HANDSHAKES_PER_TURN = 4
 /** Time limit for the first bytes. */
 const FIRST_BYTES_MS = 10_000
 
-export interface BeforeTls {
+interface BeforeTls {
   /** Called when the TLS handshake may begin; the socket has its first bytes unread. */
   readonly shake: (socket: Socket) => void
   /** Called for a client that does not speak TLS, probably plain HTTP. */

@@ -23,7 +23,7 @@ const POLL_MS = 5000
 /** Contents of both files, or the reason why one cannot be read. */
 type Reading = CertificateFiles | Error
 
-export interface FollowOptions {
+interface FollowOptions {
   /** Called with each new certificate. */
   readonly onChange: (certificate: Certificate) => void
   readonly logger: Logger

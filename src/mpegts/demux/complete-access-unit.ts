@@ -7,18 +7,10 @@
  *
  * @module
  */
-import type { ParameterSet, ParameterSetKind } from '../../codec/parameter-sets.ts'
+import type { ParameterSet, VideoCodec } from '../../codec/parameter-sets.ts'
 import { PACKET_BYTES, payloadOffset } from '../packet.ts'
 import { elementaryBytes, firstBytes } from '../pes.ts'
 import { insertIntoPes } from '../mux/pes-packetizer.ts'
-
-export type VideoCodec = 'h264' | 'h265'
-
-/** Kinds of parameter sets that a decoder needs, in order: an SPS refers to a VPS, and a PPS to an SPS. */
-export const PARAMETER_SET_KINDS: Readonly<Record<VideoCodec, readonly ParameterSetKind[]>> = {
-  h264: ['sps', 'pps'],
-  h265: ['vps', 'sps', 'pps'],
-}
 
 /** Access unit delimiters that permit slices of any type. */
 const DELIMITERS: Readonly<Record<VideoCodec, Buffer>> = {

@@ -9,10 +9,9 @@
  *
  * @module
  */
-import type { DemuxerOutput } from './demuxer-output.ts'
 import { createDemuxerStats, type DemuxerStats } from './demuxer-stats.ts'
 import { ElementaryStream } from './elementary-stream.ts'
-import { isSameLayout } from './layout.ts'
+import { isSameLayout, type Program } from '../track.ts'
 import {
   hasTransportError,
   isScrambled,
@@ -28,8 +27,9 @@ import type { ProgramChoice } from '../program-choice.ts'
 import { createRoutes, type Route } from './route.ts'
 import { describeTrack } from '../psi/describe-track.ts'
 import { TableReader } from './table-reader.ts'
-import { TimestampUnwrapper } from '../timestamps.ts'
-import type { Program } from '../track.ts'
+import { type Times, TimestampUnwrapper } from '../timestamps.ts'
+import type { SpliceInfo } from '../psi/splice-info.ts'
+import type { PesUnit } from '../pes-unit.ts'
 
 /** Maximum size of all transport packets held in open PES packets; a key frame of 4K video at 80 Mbit/s has 2 MB. */
 const MAX_OPEN_BYTES = 8 * 1024 * 1024
@@ -39,6 +39,27 @@ const PACKETS_PER_PAYLOAD = 7
 
 /** Number of values of the 4-bit continuity counter: it does not show the loss of 16 packets of a PID. */
 const COUNTER_VALUES = 16
+
+/**
+ * Outputs, in order of completion.
+ *
+ * - `program`: describes the PES packets that follow. Emitted when a track appears, vanishes or changes, and when the
+ *   bitstream parameters of a track become known or change. `layoutChanged` is true when PIDs, stream types, codec,
+ *   video size, sample rate or channels differ from the previous program, so that players need an EXT-X-DISCONTINUITY.
+ *   It is false when parameters only become known, and for the first program of a demuxer.
+ * - `header`: the times of a video PES packet that has begun, long before it is complete if its length is unbounded.
+ *   A `unit` with these times follows, unless the PES packet is dropped.
+ * - `unit`: a complete PES packet.
+ * - `packets`: transport packets between PES packets that segments need as well: PCR-only packets of the PCR PID.
+ * - `splice`: a splice information section, emitted on arrival, usually before its splice time; repetitions are
+ *   dropped.
+ */
+export type DemuxerOutput =
+  | { readonly type: 'program'; readonly program: Program; readonly layoutChanged: boolean }
+  | { readonly type: 'header'; readonly pid: number; readonly times: Times }
+  | { readonly type: 'unit'; readonly unit: PesUnit }
+  | { readonly type: 'packets'; readonly pid: number; readonly chunks: readonly Buffer[] }
+  | { readonly type: 'splice'; readonly splice: SpliceInfo }
 
 /**
  * Calling order: `push` bytes as they arrive, `gap` when bytes were lost before the next push, `end` once after the
@@ -112,7 +133,7 @@ export class Demuxer {
     }
   }
 
-  /** @returns outputs for the PES packets that were still open; one that is known to lack bytes is marked damaged */
+  /** @returns outputs for the PES packets that were still open; one that lacks bytes, as far as can be seen, is marked damaged */
   end(): DemuxerOutput[] {
     const outputs: DemuxerOutput[] = []
     for (const run of this.#sync.end()) this.#demuxRun(run, outputs)
@@ -229,9 +250,10 @@ export class Demuxer {
 
   /** Outputs the open PES packet, if any, as the last of its stream; damaged if it lacks bytes. */
   #flush(stream: ElementaryStream, outputs: DemuxerOutput[]): void {
-    if (!stream.pes.open) return
-    if (stream.pes.truncated) stream.pes.handleLoss()
-    this.#release(stream, outputs)
+    const { pes } = stream
+    // Packets may be lost before the next payload: it does not prove that the length before was wrong.
+    if (pes.truncated || !pes.open) pes.handleLoss()
+    if (pes.open) this.#release(stream, outputs)
   }
 
   #release(stream: ElementaryStream, outputs: DemuxerOutput[]): void {

@@ -9,17 +9,15 @@ import { findAudioFrame, type DecodeAudioFrameHeader } from '../../codec/audio-f
 import { inspectH264AccessUnit } from '../../codec/h264.ts'
 import { decodeH264Sps } from '../../codec/h264-sps.ts'
 import { inspectH265AccessUnit } from '../../codec/h265.ts'
-import { decodeH265Sps } from '../../codec/h265-sps.ts'
-import { decodeH265VpsFrameRate } from '../../codec/h265-vps.ts'
+import { decodeH265Sps, decodeH265VpsFrameRate } from '../../codec/h265-parameter-sets.ts'
 import { decodeMpegAudioHeader } from '../../codec/mpeg-audio.ts'
 import type { ParameterSetKind } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
-import type { VideoParameters } from '../../codec/video-parameters.ts'
-import { videoRangeOf } from '../../codec/video-range.ts'
+import { type VideoParameters, videoRangeOf } from '../../codec/video-parameters.ts'
 import { elementaryBytes, firstBytes } from '../pes.ts'
 import type { Codec, TrackParameters } from '../track.ts'
 
-export interface Inspection {
+interface Inspection {
   /** Codec of the bitstream; differs from the track's codec when the stream type stands for several codecs. */
   readonly codec: Codec
   /** Parameters of the bitstream; undefined when this PES packet does not contain them. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { PACKET_BYTES } from '../packet.ts'
+import { hasStuffing, PACKET_BYTES } from '../packet.ts'
 import { isPesStart, PES_PREFIX_BYTES, readPesSize } from '../pes.ts'
 
 /** A PES packet in its transport packets, before its header is decoded. */
@@ -33,7 +33,7 @@ export class PesAssembler {
   #run: Buffer | undefined
   #runStart = 0
   #runEnd = 0
-  /** Number of payload bytes to come; Infinity when the length of the PES packet is 0 or not trusted. */
+  /** Number of payload bytes to come by the length of the PES packet; Infinity when that is 0. */
   #missingBytes = Infinity
   #lengthsTrusted = true
   #endedByLength = false
@@ -42,10 +42,13 @@ export class PesAssembler {
     return this.#open
   }
 
-  /** Whether the open PES packet may lack bytes: it is shorter than its length, or ends at a gap. */
+  /** Whether the open PES packet may lack bytes: it is shorter than its length, or without one not stuffed, or ends at a gap. */
   get truncated(): boolean {
-    const isBounded = Number.isFinite(this.#missingBytes)
-    return this.#open && (isBounded || this.#sizeBytes === this.#sizeBytesAtGap)
+    if (!this.#open) return false
+    const isShort = Number.isFinite(this.#missingBytes)
+      ? this.#missingBytes > 0
+      : !hasStuffing(this.#run!, this.#runEnd - PACKET_BYTES)
+    return isShort || this.#sizeBytes === this.#sizeBytesAtGap
   }
 
   /** Size of the transport packets of the open PES packet. */
@@ -64,7 +67,7 @@ export class PesAssembler {
     // A start code cut by the packet's end cannot be checked before the whole header is read.
     if (payloadBytes >= 3 && !isPesStart(bytes, payloadAt)) return false
     const sizeBytes = payloadBytes < PES_PREFIX_BYTES ? undefined : readPesSize(bytes, payloadAt)
-    this.#missingBytes = this.#lengthsTrusted ? (sizeBytes ?? Infinity) : Infinity
+    this.#missingBytes = sizeBytes ?? Infinity
     this.#open = true
     return this.append(bytes, at, payloadAt)
   }
@@ -81,7 +84,7 @@ export class PesAssembler {
     }
     this.#sizeBytes += PACKET_BYTES
     this.#missingBytes -= at + PACKET_BYTES - payloadAt
-    this.#endedByLength = this.#missingBytes <= 0
+    this.#endedByLength = this.#lengthsTrusted && this.#missingBytes <= 0
     return this.#endedByLength
   }
 

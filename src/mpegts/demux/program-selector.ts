@@ -11,13 +11,15 @@ import { decodePmt, type ProgramMap, type StreamEntry } from '../psi/pmt.ts'
 import type { ProgramChoice } from '../program-choice.ts'
 import type { SectionFields } from '../psi/section.ts'
 import { describeTrack } from '../psi/describe-track.ts'
-import { TableCredit } from './table-credit.ts'
 
 /** Maximum number of programs whose maps are read, more than any multiplex has. */
 const MAX_PROGRAMS = 1024
 
 /** Number of joined streams from which no more programs are joined, since each change processes all joined streams. */
 const MAX_STREAMS = 256
+
+/** Maximum credit: enough for 8 changes at once of a PMT with 1012 bytes, the maximum, or for 150 with 50 bytes. */
+const MAX_CREDIT = 32_768
 
 /** Basic price of each change of a table, in packets of table credit. */
 const PACKETS_PER_CHANGE = 16
@@ -163,6 +165,30 @@ export class ProgramSelector {
         ? known.find(({ programNumber }) => programNumber === staying[0])
         : (known.find(hasVideo) ?? known[0])
     return chosen === undefined ? [] : [chosen]
+  }
+}
+
+/**
+ * Credit of one source for changes of tables. Its unit is the CPU time of demultiplexing one packet, about 0.2 µs. Each
+ * transport packet earns 1, and each change of a PAT or PMT has a price, so a source whose tables change with every packet
+ * costs little more CPU than one whose tables never change. A change that exceeds the credit is ignored until its section
+ * is repeated.
+ */
+class TableCredit {
+  #credit = MAX_CREDIT
+  #packets = 0
+
+  /**
+   * @param price  price of the change in packets, at most `MAX_CREDIT`
+   * @param packets  number of packets received so far
+   * @returns whether the credit suffices; if so, the price is deducted
+   */
+  pay(price: number, packets: number): boolean {
+    this.#credit = Math.min(MAX_CREDIT, this.#credit + packets - this.#packets)
+    this.#packets = packets
+    if (price > this.#credit) return false
+    this.#credit -= price
+    return true
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Continuity } from './continuity.ts'
+import { Continuity } from '../continuity.ts'
 import type { ElementaryStream } from './elementary-stream.ts'
 import { NULL_PID, PAT_PID } from '../packet.ts'
 import { MAX_PRIVATE_BYTES, SectionAssembler } from '../psi/section.ts'
@@ -17,7 +17,7 @@ export interface Route {
 }
 
 /** PIDs to route, in addition to that of the PAT. */
-export interface ProgramPids {
+interface ProgramPids {
   /** PIDs of all program maps to read. */
   readonly mapPids: Iterable<number>
   /** Elementary streams of the carried program, by PID. */

@@ -9,7 +9,6 @@ import { PAT_PID } from '../packet.ts'
 import type { ProgramChoice } from '../program-choice.ts'
 import { PAT_TABLE_ID } from '../psi/pat.ts'
 import { PMT_TABLE_ID, type ProgramMap } from '../psi/pmt.ts'
-import { SectionHistory } from '../psi/section-history.ts'
 import { decodeSection, type SectionFields } from '../psi/section.ts'
 import {
   decodeSpliceInfo,
@@ -17,16 +16,24 @@ import {
   SPLICE_INFO_TABLE_ID,
   type SpliceInfo,
 } from '../psi/splice-info.ts'
-import type { TimestampUnwrapper } from '../timestamps.ts'
+import { TICKS_PER_SEC, type TimestampUnwrapper } from '../timestamps.ts'
 import type { DemuxerStats } from './demuxer-stats.ts'
 import { ProgramSelector } from './program-selector.ts'
+
+/**
+ * Maximum time from a section to its repetition. An equal section after more time is a new splice, since sections of
+ * immediate splices may be equal.
+ */
+const MAX_REPETITION_TICKS = 10 * TICKS_PER_SEC
+
+const MAX_SECTIONS = 32
 
 /**
  * - `map-pids`: the PAT may have moved program maps to other PIDs.
  * - `program`: the carried program was chosen, or its map has changed.
  * - `splice`: splice information with its time unwrapped.
  */
-export type TableChange =
+type TableChange =
   | { readonly type: 'map-pids' }
   | { readonly type: 'program'; readonly map: ProgramMap }
   | { readonly type: 'splice'; readonly splice: SpliceInfo }
@@ -36,7 +43,7 @@ export class TableReader {
   readonly #selector: ProgramSelector
   readonly #timestamps: TimestampUnwrapper
   readonly #stats: DemuxerStats
-  readonly #splices = new SectionHistory()
+  readonly #splices = new SpliceHistory()
 
   constructor(choice: ProgramChoice, timestamps: TimestampUnwrapper, stats: DemuxerStats) {
     this.#selector = new ProgramSelector(choice, stats)
@@ -101,5 +108,25 @@ export class TableReader {
     const { ptsTicks } = splice
     if (ptsTicks === undefined) return splice
     return { ...splice, ptsTicks: this.#timestamps.unwrap(ptsTicks, ptsTicks).ptsTicks }
+  }
+}
+
+/**
+ * Recent sections of splice information. Each is sent several times in case of loss (ANSI/SCTE 35 9.3), but each splice
+ * happens once. Inputs: `push` every section.
+ */
+class SpliceHistory {
+  #sent: { readonly section: Buffer; readonly ticks: number }[] = []
+
+  /**
+   * @param section  retained
+   * @param nowTicks  latest decoding time of the program, 90 kHz
+   * @returns whether the section is a repetition
+   */
+  push(section: Buffer, nowTicks: number): boolean {
+    const others = this.#sent.filter((sent) => !sent.section.equals(section))
+    const before = this.#sent.find((sent) => !others.includes(sent))
+    this.#sent = [...others.slice(1 - MAX_SECTIONS), { section, ticks: nowTicks }]
+    return before !== undefined && Math.abs(nowTicks - before.ticks) <= MAX_REPETITION_TICKS
   }
 }

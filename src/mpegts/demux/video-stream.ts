@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { totalBytes } from '../../binary/total-bytes.ts'
 import { H264FieldPairs } from '../../codec/h264-field.ts'
-import { ParameterSets, type ParameterSet } from '../../codec/parameter-sets.ts'
+import { ParameterSets, type ParameterSet, type VideoCodec } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
-import { completeAccessUnit, PARAMETER_SET_KINDS, type VideoCodec } from './complete-access-unit.ts'
+import { completeAccessUnit } from './complete-access-unit.ts'
 import type { PesUnit } from '../pes-unit.ts'
 import type { RawPes } from './pes-assembler.ts'
 
@@ -25,7 +26,7 @@ export class VideoStream {
 
   constructor(codec: VideoCodec) {
     this.#codec = codec
-    this.#sets = new ParameterSets(PARAMETER_SET_KINDS[codec])
+    this.#sets = new ParameterSets(codec)
     this.#fields = codec === 'h264' ? new H264FieldPairs() : undefined
   }
 
@@ -51,7 +52,7 @@ export class VideoStream {
     if (randomAccess) this.#hasNewSets = false
     return {
       chunks,
-      sizeBytes: chunks === pes.chunks ? pes.sizeBytes : countBytes(chunks),
+      sizeBytes: chunks === pes.chunks ? pes.sizeBytes : totalBytes(chunks),
       randomAccess,
       newParameters,
       gradualRefresh: accessUnit.gradualRefresh && !isSecondField,
@@ -60,8 +61,4 @@ export class VideoStream {
       damaged: pes.damaged,
     }
   }
-}
-
-function countBytes(chunks: readonly Buffer[]): number {
-  return chunks.reduce((sum, { length }) => sum + length, 0)
 }

@@ -4,14 +4,7 @@
  *
  * @module
  */
-import {
-  HAS_ADAPTATION_FIELD,
-  isUnitStart,
-  NULL_PID,
-  PACKET_BYTES,
-  payloadOffset,
-  readPid,
-} from '../packet.ts'
+import { hasPcr, isUnitStart, NULL_PID, PACKET_BYTES, payloadOffset, readPid } from '../packet.ts'
 import type { Track } from '../track.ts'
 import { encodePsi } from './program-tables.ts'
 
@@ -62,11 +55,6 @@ function startsFrame(bytes: Buffer, at: number): boolean {
 }
 
 function withTables(views: readonly Buffer[], video: Track): Buffer[] {
-  const pcrPid = hasPcr(views[0]!) ? video.pid : NULL_PID
+  const pcrPid = hasPcr(views[0]!, 0) ? video.pid : NULL_PID
   return [encodePsi({ programNumber: PROGRAM_NUMBER, pcrPid, tracks: [video] }, 0), ...views]
-}
-
-function hasPcr(packet: Buffer): boolean {
-  const hasFlags = (packet[3]! & HAS_ADAPTATION_FIELD) !== 0 && packet[4]! > 0
-  return hasFlags && (packet[5]! & 0x10) !== 0
 }

@@ -9,6 +9,12 @@ import { MIN_SLAB_BYTES, slabBytesFor, type SlabPool } from './slab-pool.ts'
 /** Receives a run of adjacent bytes: the bytes of `buffer` from `start` to `end`. */
 export type OnRun = (buffer: Buffer, start: number, end: number) => void
 
+interface Run {
+  readonly buffer: Buffer
+  readonly start: number
+  end: number
+}
+
 export class PacketMemory {
   readonly #pool: SlabPool
   #slab: Buffer = Buffer.alloc(0)
@@ -49,6 +55,41 @@ export class PacketMemory {
       }
     }
     if (this.#length > start) onRun(this.#slab, start, this.#length)
+  }
+}
+
+/**
+ * Runs of adjacent bytes in slabs, in the order in which they were written. Each run holds its slab. `append` what was
+ * written, then `take` it.
+ */
+export class SlabRuns {
+  readonly #slabs: SlabPool
+  #runs: Run[] = []
+
+  constructor(slabs: SlabPool) {
+    this.#slabs = slabs
+  }
+
+  /** Adds the bytes of `buffer` from `start` to `end`. */
+  append(buffer: Buffer, start: number, end: number): void {
+    const last = this.#runs.at(-1)
+    if (last?.buffer === buffer && last.end === start) last.end = end
+    else {
+      this.#slabs.hold([buffer])
+      this.#runs.push({ buffer, start, end })
+    }
+  }
+
+  /** Views of what was appended since the latest `take`. */
+  get views(): Buffer[] {
+    return this.#runs.map(({ buffer, start, end }) => buffer.subarray(start, end))
+  }
+
+  /** @returns `views`; the caller releases them to the pool */
+  take(): Buffer[] {
+    const { views } = this
+    this.#runs = []
+    return views
   }
 }
 

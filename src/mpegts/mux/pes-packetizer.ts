@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { adaptationFields } from './adaptation-field.ts'
 import {
+  adaptationFields,
   HAS_ADAPTATION_FIELD,
   HAS_PAYLOAD,
   PACKET_BYTES,

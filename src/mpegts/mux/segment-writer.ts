@@ -5,11 +5,10 @@
  * @module
  */
 import type { Program } from '../track.ts'
-import { ContinuityCounters } from './continuity-counters.ts'
-import { PacketMemory, type OnRun } from './packet-memory.ts'
+import { ContinuityCounters } from '../continuity.ts'
+import { type OnRun, PacketMemory, SlabRuns } from './packet-memory.ts'
 import { ProgramTables } from './program-tables.ts'
 import type { SlabPool } from './slab-pool.ts'
-import { SlabRuns } from './slab-runs.ts'
 
 /**
  * Minimum size of a run of packets that is linked instead of copied. Each `Buffer` object takes about 100 bytes of its

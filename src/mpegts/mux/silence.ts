@@ -3,17 +3,16 @@
  *
  * @module
  */
-import { encodeAdtsHeader } from '../../codec/adts.ts'
+import { AAC_FRAME_SAMPLES, encodeAdtsHeader, SILENT_BLOCKS } from '../../codec/adts.ts'
 import { AAC_SAMPLE_RATES } from '../../codec/audio-specific-config.ts'
 import type { PesUnit } from '../pes-unit.ts'
 import { HAS_PAYLOAD, PACKET_BYTES, SYNC_BYTE, UNIT_START } from '../packet.ts'
 import { StreamType } from '../psi/stream-type.ts'
-import { encodePesHeader } from './pes-header.ts'
+import { encodePesHeader } from '../pes.ts'
 import { packetizePes } from './pes-packetizer.ts'
 import { TICKS_PER_SEC } from '../timestamps.ts'
 import type { Track } from '../track.ts'
 
-const SAMPLES_PER_FRAME = 1024
 const FRAMES_PER_PES = 8
 
 /** Maximum time between the end of the silence and the video; a longer time is a timestamp discontinuity. */
@@ -21,10 +20,6 @@ const MAX_DISTANCE_TICKS = 1 * TICKS_PER_SEC
 
 const AUDIO_STREAM_ID = 0xc0
 const USUAL_SAMPLE_RATE = 48_000
-
-/** Silent raw_data_block (ISO/IEC 14496-3 4.4.2.1) for one channel and for two. */
-const MONO_BLOCK = Buffer.from('01182007', 'hex')
-const STEREO_BLOCK = Buffer.from('211004608c1c', 'hex')
 
 export class Silence {
   readonly track: Track
@@ -44,7 +39,7 @@ export class Silence {
     const rates: readonly number[] = AAC_SAMPLE_RATES
     this.#sampleRate = rates.find((rate) => rate === sampleRate) ?? USUAL_SAMPLE_RATE
     const channelConfiguration = channels === 1 ? 1 : 2
-    const block = channelConfiguration === 1 ? MONO_BLOCK : STEREO_BLOCK
+    const block = SILENT_BLOCKS[channelConfiguration]!
     const parameters = {
       codecString: 'mp4a.40.2',
       sampleRate: this.#sampleRate,
@@ -84,7 +79,7 @@ export class Silence {
   }
 
   get #nextTicks(): number {
-    const ticks = (this.#frames * SAMPLES_PER_FRAME * TICKS_PER_SEC) / this.#sampleRate
+    const ticks = (this.#frames * AAC_FRAME_SAMPLES * TICKS_PER_SEC) / this.#sampleRate
     return Math.round((this.#startTicks ?? 0) + ticks)
   }
 

@@ -12,7 +12,7 @@ const SLAB_SIZES = [32, 64, 128, 256].map(
 )
 
 export const MIN_SLAB_BYTES = SLAB_SIZES[0]!
-export const MAX_SLAB_BYTES = SLAB_SIZES.at(-1)!
+const MAX_SLAB_BYTES = SLAB_SIZES.at(-1)!
 
 /** Desired maximum number of slabs per segment: each adds 2 to 4 µs to an HTTP reply, but larger slabs waste memory. */
 const SLABS_PER_SEGMENT = 4

@@ -1,6 +1,6 @@
 /**
- * Tracks as program maps describe them: the codec of each stream type and of private data with a registration or a
- * DVB descriptor (ISO/IEC 13818-1 Table 2-34, ATSC A/53 Part 3, ETSI TS 101 154).
+ * Tracks as program maps describe them: the codec, or the name of another format, of each stream type and of private data
+ * with a registration or a DVB descriptor (ISO/IEC 13818-1 Table 2-34, ATSC A/53 Part 3, ETSI TS 101 154).
  *
  * @module
  */
@@ -13,7 +13,6 @@ import {
 } from './descriptors.ts'
 import type { StreamEntry } from './pmt.ts'
 import { StreamType } from './stream-type.ts'
-import { labelTrack } from './track-label.ts'
 import type { Codec, Track } from '../track.ts'
 
 const VIDEO: Readonly<Record<number, Codec>> = {
@@ -43,6 +42,38 @@ const ATSC_FORMS: Readonly<Partial<Record<Codec, { streamType: number; format: s
   ac3: { streamType: StreamType.AC3, format: 'AC-3' },
   eac3: { streamType: StreamType.EAC3, format: 'EAC3' },
 }
+
+/** Names of other formats by stream type, for warnings. */
+const NAME_BY_STREAM_TYPE: Readonly<Record<number, string>> = {
+  [StreamType.MPEG1_VIDEO]: 'MPEG-1 video',
+  [StreamType.MPEG2_VIDEO]: 'MPEG-2 video',
+  [StreamType.MPEG4_VIDEO]: 'MPEG-4 Part 2 video',
+  [StreamType.JPEG_2000]: 'JPEG 2000 video',
+  [StreamType.JPEG_XS]: 'JPEG XS video',
+  [StreamType.H266]: 'H.266 video',
+  [StreamType.SCTE_35]: 'SCTE-35',
+  [StreamType.VC1]: 'VC-1 video',
+}
+
+/** Names of other formats by the format in a registration descriptor (2.6.8) or a metadata descriptor (2.6.60). */
+const NAME_BY_FORMAT: Readonly<Record<string, string>> = {
+  AV01: 'AV1 video',
+  BSSD: 'SMPTE 302M audio',
+  CUEI: 'SCTE-35',
+  DTS1: 'DTS audio',
+  DTS2: 'DTS audio',
+  DTS3: 'DTS audio',
+  'ID3 ': 'ID3 metadata',
+  KLVA: 'KLV metadata',
+}
+
+/** Names of other formats by DVB descriptor of private data (ETSI EN 300 468 Table 12). */
+const NAME_BY_DESCRIPTOR = [
+  [DescriptorTag.VBI_TELETEXT, 'teletext'],
+  [DescriptorTag.TELETEXT, 'teletext'],
+  [DescriptorTag.SUBTITLING, 'DVB subtitles'],
+  [DescriptorTag.DTS, 'DTS audio'],
+] as const
 
 /**
  * Describes a track by its entry in the program map alone. AC-3 and E-AC-3 in DVB signaling are described in ATSC
@@ -78,4 +109,20 @@ function privateAudio(descriptors: Buffer): Codec | undefined {
 function register(format: string, descriptors: Buffer): Buffer {
   if (findRegistration(descriptors) === format) return descriptors
   return Buffer.concat([encodeRegistration(format), descriptors])
+}
+
+/** @returns undefined when neither the stream type nor a descriptor names the format */
+function labelTrack(streamType: number, descriptors: Buffer): string | undefined {
+  const registered = NAME_BY_FORMAT[findRegistration(descriptors) ?? '']
+  const metadata = findDescriptor(descriptors, DescriptorTag.METADATA)
+  const named = Object.keys(NAME_BY_FORMAT).find((format) => metadata?.includes(format))
+  const described = NAME_BY_DESCRIPTOR.find(
+    ([tag]) => findDescriptor(descriptors, tag) !== undefined,
+  )
+  return (
+    NAME_BY_STREAM_TYPE[streamType] ??
+    registered ??
+    (named && NAME_BY_FORMAT[named]) ??
+    described?.[1]
+  )
 }

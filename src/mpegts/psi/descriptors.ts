@@ -20,7 +20,7 @@ export const DescriptorTag = {
   DTS: 0x7b,
 } as const
 
-export interface Descriptor {
+interface Descriptor {
   readonly tag: number
   /** The whole descriptor, tag and length included. */
   readonly bytes: Buffer

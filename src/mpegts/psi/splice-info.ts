@@ -13,7 +13,7 @@
  * @module
  */
 import { BitReader } from '../../binary/bit-reader.ts'
-import { TIME_MODULUS } from '../../binary/timestamp-33.ts'
+import { TIME_MODULUS } from '../timestamps.ts'
 import { decodeSegmentations, type Segmentation } from './segmentation-descriptor.ts'
 
 export interface SpliceInfo {

@@ -4,23 +4,23 @@
  * @module
  */
 import { Counter, Gauge, Registry } from 'prom-client'
-import type { StreamState } from '../../contract/state.ts'
+import type { StreamState } from '../../api/records.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
 import type { AudienceOf } from '../records.ts'
 import { SentBytes } from './sent-bytes.ts'
-import { CLUSTER_FAMILIES, type ClusterReport } from './cluster-families.ts'
+import type { MetricFamily } from './metric-family.ts'
 import { SERVICE_FAMILIES, type ServiceFamily, type ServiceFigures } from './service-families.ts'
 import { StreamSeries, StreamSums } from './stream-series.ts'
 
-export interface MetricsOptions {
+interface MetricsOptions {
   /** Whether streams have series of their own; `auto`: up to 500 of them. */
   readonly perStream: 'auto' | 'always' | 'never'
   readonly listStreams: () => Iterable<LiveStream>
   readonly audienceOf: AudienceOf
   readonly readFigures: () => Omit<ServiceFigures, 'streams' | 'rejects' | 'refusals' | 'process'>
-  /** Reads the figures of a node of a cluster; default: there is no cluster. */
-  readonly readCluster?: (() => ClusterReport) | undefined
+  /** Metrics of the cluster; default: there is no cluster. */
+  readonly clusterFamilies?: readonly MetricFamily<void>[] | undefined
 }
 
 /** Maximum number of streams with series of their own if `perStream` is `auto`. */
@@ -45,9 +45,7 @@ export class Metrics {
     for (const family of SERVICE_FAMILIES) {
       this.#declare(family, () => this.#figures && family.read(this.#figures))
     }
-    const { readCluster } = options
-    if (readCluster === undefined) return
-    for (const family of CLUSTER_FAMILIES) this.#declare(family, () => family.read(readCluster()))
+    for (const family of options.clusterFamilies ?? []) this.#declare(family, () => family.read())
   }
 
   /** Counts a rejected encoder. */
@@ -80,6 +78,7 @@ export class Metrics {
         batch.map((stream) => ({
           stream,
           report: stream.report(),
+          packaging: stream.packaging,
           ...audienceOf(stream),
           sent: this.sent.of(stream),
         })),

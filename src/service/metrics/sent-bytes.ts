@@ -3,13 +3,19 @@
  *
  * @module
  */
-import type { PlayableStream } from '../../contract/streams.ts'
-import { PREVIEW_URI } from '../../hls/file-names.ts'
+import type { PlayableStream } from '../../playback/playback-source.ts'
+import { isPartUri, PREVIEW_URI } from '../../hls/file-names.ts'
 
-export type FileKind = 'playlist' | 'segment' | 'part' | 'preview'
+type FileKind = 'playlist' | 'segment' | 'part' | 'preview'
 
 export class SentBytes {
   readonly #counts = new WeakMap<PlayableStream, Record<FileKind, number>>()
+  #total = 0
+
+  /** Bytes of all streams, also of those that are forgotten. */
+  get total(): number {
+    return this.#total
+  }
 
   add(stream: PlayableStream, name: string, sizeBytes: number): void {
     let counts = this.#counts.get(stream)
@@ -18,6 +24,7 @@ export class SentBytes {
       this.#counts.set(stream, counts)
     }
     counts[kindOf(name)] += sizeBytes
+    this.#total += sizeBytes
   }
 
   /** @returns undefined if nothing was sent */
@@ -26,9 +33,9 @@ export class SentBytes {
   }
 }
 
-/** Kind of a file by its name, see `hls/file-names.ts`. Init segments, 1 KB for each viewer, count as segments. */
+/** Kind of a file by its name. Init segments, 1 KB for each viewer, count as segments. */
 function kindOf(name: string): FileKind {
   if (name.endsWith('.m3u8')) return 'playlist'
   if (name === PREVIEW_URI) return 'preview'
-  return /-p\d+\.(?:ts|m4s)$/.test(name) ? 'part' : 'segment'
+  return isPartUri(name) ? 'part' : 'segment'
 }

@@ -3,9 +3,11 @@
  *
  * @module
  */
-import type { HttpReport, ServiceLoad } from '../../contract/service-report.ts'
-import type { SegmentCacheStats } from '../../hls/store/cache-stats.ts'
-import type { ListenerStats } from '../../srt/stats.ts'
+import type { ArchiveStats } from '../../archive/archive.ts'
+import type { HttpReport } from '../../http/guard/http-report.ts'
+import type { PeerState, ServiceLoad } from '../../api/records.ts'
+import type { SegmentCacheStats } from '../../hls/store/segment-cache.ts'
+import type { ListenerStats, SrtlaStats } from '../../srt/stats.ts'
 import type { WebhookStats } from '../../webhook/dispatcher.ts'
 import type { MetricFamily } from './metric-family.ts'
 
@@ -19,11 +21,24 @@ export interface ServiceFigures {
   readonly http: HttpReport
   readonly load: ServiceLoad | undefined
   readonly listener: ListenerStats | undefined
+  /** Undefined without `SRTLA_PORT`. */
+  readonly srtla: SrtlaStats | undefined
   readonly webhooks: WebhookStats
+  /** Sources that this service calls, by state, and failed calls by error code. */
+  readonly pulls: PeerFigures
+  /** The same of listeners that streams are sent to. */
+  readonly pushes: PeerFigures
+  /** Undefined without an archive. */
+  readonly archive: ArchiveStats | undefined
   readonly process: ProcessFigures
 }
 
-export interface ProcessFigures {
+interface PeerFigures {
+  readonly states: Readonly<Record<PeerState, number>>
+  readonly failures: Readonly<Record<string, number>>
+}
+
+interface ProcessFigures {
   readonly cpuSec: number
   readonly residentBytes: number
   readonly heapBytes: number
@@ -46,6 +61,34 @@ export const SERVICE_FAMILIES: readonly ServiceFamily[] = [
     help: 'Rejected encoders by error code.',
     label: 'reason',
     read: ({ rejects }) => rejects,
+  },
+  {
+    name: 'millrace_pulls',
+    type: 'gauge',
+    help: 'Sources that the service calls, by state.',
+    label: 'state',
+    read: ({ pulls }) => pulls.states,
+  },
+  {
+    name: 'millrace_pull_failures_total',
+    type: 'counter',
+    help: 'Calls of sources that failed, by error code.',
+    label: 'reason',
+    read: ({ pulls }) => pulls.failures,
+  },
+  {
+    name: 'millrace_pushes',
+    type: 'gauge',
+    help: 'Listeners that the service sends streams to, by state.',
+    label: 'state',
+    read: ({ pushes }) => pushes.states,
+  },
+  {
+    name: 'millrace_push_failures_total',
+    type: 'counter',
+    help: 'Calls of such listeners that failed, by error code.',
+    label: 'reason',
+    read: ({ pushes }) => pushes.failures,
   },
   {
     name: 'millrace_api_refusals_total',
@@ -158,6 +201,37 @@ export const SERVICE_FAMILIES: readonly ServiceFamily[] = [
       },
   },
   {
+    name: 'millrace_srtla_groups',
+    type: 'gauge',
+    help: 'Bonded encoders that have registered at SRTLA_PORT.',
+    read: ({ srtla }) => srtla?.groups,
+  },
+  {
+    name: 'millrace_srtla_lines',
+    type: 'gauge',
+    help: 'Lines of bonded encoders.',
+    read: ({ srtla }) => srtla?.lines,
+  },
+  {
+    name: 'millrace_srtla_groups_total',
+    type: 'counter',
+    help: 'Registrations of bonded encoders.',
+    read: ({ srtla }) => srtla?.founded,
+  },
+  {
+    name: 'millrace_srtla_datagrams_discarded_total',
+    type: 'counter',
+    help: 'SRTLA datagrams discarded, and lines refused for lack of room, by reason.',
+    label: 'reason',
+    read: ({ srtla }) =>
+      srtla && {
+        refused: srtla.refused,
+        limited: srtla.limited,
+        unregistered: srtla.unregistered,
+        malformed: srtla.malformed,
+      },
+  },
+  {
     name: 'millrace_webhooks_total',
     type: 'counter',
     help: 'Webhooks by result; failed counts attempts.',
@@ -174,6 +248,30 @@ export const SERVICE_FAMILIES: readonly ServiceFamily[] = [
     type: 'gauge',
     help: 'Webhooks that wait or are being delivered.',
     read: ({ webhooks }) => webhooks.pending,
+  },
+  {
+    name: 'millrace_archive_bytes_total',
+    type: 'counter',
+    help: 'Media that the store of the archive has confirmed.',
+    read: ({ archive }) => archive?.storedBytes,
+  },
+  {
+    name: 'millrace_archive_waiting_bytes',
+    type: 'gauge',
+    help: 'Memory of what waits for the store of the archive; limit: ARCHIVE_MAX_MIB.',
+    read: ({ archive }) => archive?.waitingBytes,
+  },
+  {
+    name: 'millrace_archive_lost_total',
+    type: 'counter',
+    help: 'Files that the archive lacks, since the store did not take them in time.',
+    read: ({ archive }) => archive?.lostFiles,
+  },
+  {
+    name: 'millrace_archive_errors_total',
+    type: 'counter',
+    help: 'Failed requests at the store of the archive, which are repeated.',
+    read: ({ archive }) => archive?.errors,
   },
   {
     name: 'process_cpu_seconds_total',

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { StreamReport } from '../../contract/report.ts'
-import type { EdgeState } from '../../contract/streams.ts'
+import { maxLagMs, type EdgeState, type StreamReport } from '../../api/records.ts'
+import type { PackagerStats } from '../../hls/packager.ts'
 import type { MetricFamily } from './metric-family.ts'
 import type { SentBytes } from './sent-bytes.ts'
 
@@ -13,6 +13,7 @@ export interface MeasuredStream {
   /** The same object at each scrape. */
   readonly stream: object
   readonly report: StreamReport
+  readonly packaging: PackagerStats
   readonly viewers: number
   readonly edges?: readonly EdgeState[] | undefined
   readonly sent: ReturnType<SentBytes['of']>
@@ -30,6 +31,19 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
     type: 'gauge',
     help: 'Whether an encoder feeds a playlist that can be played.',
     read: ({ report }) => Number(report.live),
+  },
+  {
+    name: 'millrace_stream_on_air',
+    type: 'gauge',
+    help: 'Source on air: main, backup or slate.',
+    label: 'source',
+    read: ({ report: { onAir } }) => (onAir === undefined ? {} : { [onAir]: 1 }),
+  },
+  {
+    name: 'millrace_stream_source_changes_total',
+    type: 'counter',
+    help: 'Times that another source went on air.',
+    read: ({ report }) => report.totals.sourceChanges,
   },
   {
     name: 'millrace_stream_warnings',
@@ -57,6 +71,16 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
     help: 'Smoothed round-trip time to the encoder.',
     onlyPerStream: true,
     read: ({ report: { publisher } }) => publisher?.rttMs && publisher.rttMs / 1000,
+  },
+  {
+    name: 'millrace_srtla_line_received_bytes_total',
+    type: 'counter',
+    help: 'SRT packets of a bonded encoder, headers included, by line.',
+    label: 'line',
+    onlyPerStream: true,
+    read: ({ report }) =>
+      report.publisher?.lines &&
+      Object.fromEntries(report.publisher.lines.map((each) => [each.line, each.bytesReceived])),
   },
   {
     name: 'millrace_srt_received_bytes_total',
@@ -93,6 +117,38 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
     type: 'counter',
     help: 'SRT payloads dropped because their media costs too much CPU.',
     read: ({ report }) => report.totals.payloadsDropped,
+  },
+  {
+    name: 'millrace_media_packets_dropped_total',
+    type: 'counter',
+    help: 'PES packets that are in no segment: damaged, before the first key frame, audio or data without video at their time, too large for a segment, or of a rendition behind the main one.',
+    label: 'reason',
+    read: ({ packaging }) => ({
+      damaged: packaging.damagedPackets,
+      before_key_frame: packaging.packetsBeforeStart,
+      audio: packaging.droppedAudioPackets,
+      data: packaging.droppedDataPackets,
+      oversize: packaging.oversizePackets,
+      other_rendition: packaging.otherDroppedPackets,
+    }),
+  },
+  {
+    name: 'millrace_hls_forced_cuts_total',
+    type: 'counter',
+    help: 'Segments that start without a key frame, since the one before had its maximum duration or size.',
+    read: ({ packaging }) => packaging.forcedCuts,
+  },
+  {
+    name: 'millrace_hls_discontinuities_total',
+    type: 'counter',
+    help: 'Discontinuities of the playlists.',
+    read: ({ packaging }) => packaging.discontinuities,
+  },
+  {
+    name: 'millrace_hls_splices_missed_total',
+    type: 'counter',
+    help: 'Splice points of SCTE 35 that were dropped before their time.',
+    read: ({ packaging }) => packaging.missedSplices,
   },
   {
     name: 'millrace_hls_segments_total',
@@ -135,7 +191,19 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
     type: 'gauge',
     help: 'How far the edge that is farthest behind is behind the owner.',
     onlyPerStream: true,
-    read: ({ edges }) => edges && Math.max(...edges.map(({ lagMs }) => lagMs)) / 1000,
+    read: ({ edges }) => edges && maxLagMs(edges) / 1000,
+  },
+  {
+    name: 'millrace_srt_readers',
+    type: 'gauge',
+    help: 'Readers of the transport stream over SRT.',
+    read: ({ report }) => report.readers.length,
+  },
+  {
+    name: 'millrace_srt_sent_bytes_total',
+    type: 'counter',
+    help: 'SRT payload sent to readers, without retransmissions.',
+    read: ({ report }) => report.totals.srtBytesSent,
   },
   {
     name: 'millrace_hls_sent_bytes_total',

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { Check } from 'typebox/value'
-import type { EdgeState, PlayableStream, PlaybackSource } from '../../contract/streams.ts'
-import { endOfMedia } from '../../edge/playlist-facts.ts'
-import type { OwnerReport, ReadStream } from '../../edge/owner-reports.ts'
+import type { PlayableStream } from '../../playback/playback-source.ts'
+import type { EdgeState } from '../../api/records.ts'
 import { MillraceError } from '../../errors.ts'
+import { endOfMedia } from '../../hls/playlist/playlist-format.ts'
 
 /** Time after which an edge without a report reads the stream no more: edges with viewers report every 5 s. */
 const SILENT_US = 15 * 1_000_000
@@ -16,32 +16,50 @@ const SILENT_US = 15 * 1_000_000
 /** Maximum number of edges that are known of a stream. */
 const MAX_EDGES = 1000
 
-/** What limits the body limits the report. */
-const Report = Type.Object({
+/** Name of the call, see `NodeRoutes`. */
+export const EDGE_REPORT = 'edge-report'
+
+/** Body of the call. What limits the body limits the report. */
+const EdgeReport = Type.Object({
+  /** `NODE_URL` of the edge, or its host and port. */
   edge: Type.String({ minLength: 1, maxLength: 2000 }),
+  /** By stream id. */
   streams: Type.Record(
     Type.String(),
     Type.Object({
+      /** See `hashOfViewer`. */
       viewers: Type.Array(Type.Integer()),
+      /** Absent while the edge has no media playlist. */
       newest: Type.Optional(Type.Object({ playlist: Type.String(), endMs: Type.Number() })),
     }),
   ),
 })
+
+export type EdgeReport = Static<typeof EdgeReport>
+
+/** How far a media playlist has come: its name, and the time at the end of its media in milliseconds since 1970. */
+export type NewestMedia = NonNullable<EdgeReport['streams'][string]['newest']>
 
 interface Seen {
   readonly lagMs: number
   readonly atUs: number
 }
 
+/** Part of `Streams`. */
+interface CountedStreams {
+  find(streamId: string): PlayableStream | undefined
+  countViewer(stream: PlayableStream, viewer: number): void
+}
+
 /** Input: `take` each report. Query: `of`. */
 export class Edges {
-  readonly #source: PlaybackSource
+  readonly #streams: CountedStreams
   readonly #clock: { nowUs(): number }
   /** Latest reports of the edges of each stream. */
   readonly #seen = new WeakMap<PlayableStream, Map<string, Seen>>()
 
-  constructor(source: PlaybackSource, clock: { nowUs(): number }) {
-    this.#source = source
+  constructor(streams: CountedStreams, clock: { nowUs(): number }) {
+    this.#streams = streams
     this.#clock = clock
   }
 
@@ -49,9 +67,9 @@ export class Edges {
   take(body: unknown): void {
     const { edge, streams } = parseReport(body)
     for (const [streamId, { viewers, newest }] of Object.entries(streams)) {
-      const stream = this.#source.findStream(streamId)
+      const stream = this.#streams.find(streamId)
       if (stream === undefined) continue
-      for (const viewer of viewers) this.#source.countViewer?.(stream, [String(viewer)])
+      for (const viewer of viewers) this.#streams.countViewer(stream, viewer)
       const lagMs = newest && lagOf(stream, newest)
       if (lagMs !== undefined) this.#push(stream, edge, lagMs)
     }
@@ -75,13 +93,13 @@ export class Edges {
   }
 }
 
-function parseReport(body: unknown): OwnerReport {
-  if (!Check(Report, body)) throw new MillraceError('BODY_INVALID')
+function parseReport(body: unknown): EdgeReport {
+  if (!Check(EdgeReport, body)) throw new MillraceError('BODY_INVALID')
   return body
 }
 
 /** Duration of the media that the playlist lists here, and did not at the edge. */
-function lagOf({ files }: PlayableStream, newest: NonNullable<ReadStream['newest']>) {
+function lagOf({ files }: PlayableStream, newest: NewestMedia) {
   const file = files.get(newest.playlist)
   const endMs = file && endOfMedia(file.chunks.join(''))
   return endMs === undefined ? undefined : Math.max(0, Math.round(endMs - newest.endMs))

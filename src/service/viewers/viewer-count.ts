@@ -3,17 +3,16 @@
  *
  * @module
  */
-import { hashTexts } from '../../binary/text-hash.ts'
-import type { ViewerIdentity } from '../../contract/streams.ts'
+import type { ViewerIdentity } from '../../playback/playback-source.ts'
 
 /** Time for which a viewer counts after a request, to the second. */
-export const VIEWER_SEC = 30
+const VIEWER_SEC = 30
 
 /** Maximum number of remembered viewers, and so the largest number that is exact. They take up to 225 KiB. */
-export const MAX_REMEMBERED = 4096
+const MAX_REMEMBERED = 4096
 
 /** Time after which the same client gets another hash. */
-export const SALT_LIFETIME_SEC = 24 * 60 * 60
+const SALT_LIFETIME_SEC = 24 * 60 * 60
 
 /**
  * Calling order: `push` each request, `count` at any time. The time must not go back.
@@ -92,4 +91,29 @@ export class ViewerCount {
     this.#salt = this.#createSalt()
     this.#saltedSec = this.#nowSec
   }
+}
+
+/** Hash under which edges and workers report a viewer: the same at all of them. */
+export function hashOfViewer(viewer: ViewerIdentity): number {
+  return hashTexts(viewer, 0)
+}
+
+/**
+ * Hash of texts, to count distinct ones: FNV-1a of the texts with a salt for its offset basis, then the finalizer of MurmurHash3, which spreads it over all bits.
+ * 0.4 µs for an address and a User-Agent, against 0.7 µs with SHA-256 of `node:crypto`. It keeps no secret.
+ *
+ * @returns 32 bits, signed
+ */
+function hashTexts(texts: readonly string[], salt: number): number {
+  let hash = salt
+  for (const text of texts) {
+    for (let i = 0; i < text.length; i++) {
+      hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+    }
+    // Keeps `['a', 'b']` apart from `['ab']`.
+    hash = Math.imul(hash ^ 0xffff, 0x01000193)
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return hash ^ (hash >>> 16)
 }

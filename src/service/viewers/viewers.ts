@@ -3,14 +3,14 @@
  *
  * @module
  */
-import type { ViewerIdentity } from '../../contract/streams.ts'
+import type { ViewerIdentity } from '../../playback/playback-source.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
 import { ViewerCount } from './viewer-count.ts'
 
 /** Minimum time between two announcements of a stream. */
 const ANNOUNCE_INTERVAL_US = 30 * 1_000_000
 
-export interface ViewersOptions {
+interface ViewersOptions {
   /** Draws 32 random bits. */
   readonly createSalt: () => number
   /** Called when the number has changed, at most every 30 s for a stream. */

@@ -6,15 +6,17 @@
  *
  * @module
  */
-import type { MillraceError } from '../../errors.ts'
 import {
   HandshakeInitiator,
   type ConclusionResponse,
   type InitiatorOptions,
 } from '../handshake/handshake-initiator.ts'
+import { negotiateLatency, windowPackets } from '../handshake/negotiation.ts'
+import type { SrtError } from '../srt-error.ts'
 import type { SenderStats } from '../stats.ts'
-import type { CloseReason } from '../types.ts'
+import type { CloseReason, PayloadSink } from '../types.ts'
 import { HsFlag } from '../wire/extension.ts'
+import { MAX_LATENCY_MS } from '../wire/limits.ts'
 import {
   ControlType,
   controlType,
@@ -24,25 +26,29 @@ import {
   MAX_DATAGRAM_BYTES,
 } from '../wire/packet.ts'
 import { Connection } from './connection.ts'
+import type { Datagram } from '../transmitter.ts'
 import { ReadProgress } from '../read-progress.ts'
 
-/** Receive window, as by default in libsrt; a listener sends no payloads to a publisher. */
-const RECEIVE_WINDOW_PACKETS = 8192
-
-export interface CallOptions extends Omit<InitiatorOptions, 'receiveWindowPackets' | 'host'> {
+interface CallOptions extends Omit<InitiatorOptions, 'receiveWindowPackets' | 'host'> {
   readonly sendBufferPackets: number
   readonly maxBandwidthBps: number
   /** Silence of the listener after which the connection ends with `timeout`. */
   readonly idleTimeoutUs: number
+  /** Receiver of the listener's payloads; default: they are discarded. */
+  readonly sink?: PayloadSink | undefined
+  /** Whether data packets of the listener are taken; otherwise they are discarded as they arrive. Default true. */
+  readonly receives?: boolean
   readonly host: CallHost
 }
 
 /** Owner of the socket; receives the outputs of a call. */
-export interface CallHost {
-  transmit(datagram: Buffer): void
+interface CallHost {
+  transmit(datagram: Datagram): void
   connected(): void
-  refused(error: MillraceError): void
+  refused(error: SrtError): void
   ended(reason: CloseReason): void
+  /** Reports an exception thrown by the sink or by this code; the connection then ends. */
+  fail(error: unknown): void
 }
 
 export class Call {
@@ -51,14 +57,13 @@ export class Call {
   #connection: Connection | undefined
   #progress: ReadProgress | undefined
   #startedUs = 0
-  #closing = false
 
   constructor(options: CallOptions) {
     const { host } = options
     this.#options = options
     this.#initiator = new HandshakeInitiator({
       ...options,
-      receiveWindowPackets: RECEIVE_WINDOW_PACKETS,
+      receiveWindowPackets: windowPackets(options.latencyMs),
       host: {
         transmit: (datagram) => host.transmit(datagram),
         accepted: (response, nowUs) => this.#connect(response, nowUs),
@@ -86,6 +91,11 @@ export class Call {
 
   #connect({ handshake, hs, timestampUs }: ConclusionResponse, nowUs: number): void {
     const options = this.#options
+    const { sink } = options
+    const latency = negotiateLatency(hs.senderDelayMs, {
+      latencyMs: options.latencyMs,
+      maxLatencyMs: Math.max(options.latencyMs, MAX_LATENCY_MS),
+    })
     this.#connection = new Connection({
       remoteAddress: options.remoteAddress,
       remotePort: options.remotePort,
@@ -95,9 +105,9 @@ export class Call {
       delivery: {
         handshakeTimestampUs: timestampUs,
         handshakeArrivedUs: nowUs,
-        latencyUs: Math.max(options.latencyMs, hs.senderDelayMs) * 1000,
+        latencyUs: latency.latencyMs * 1000,
       },
-      windowPackets: RECEIVE_WINDOW_PACKETS,
+      windowPackets: latency.windowPackets,
       marksRetransmissions: (hs.flags & HsFlag.RETRANSMIT_FLAG) !== 0,
       idleTimeoutUs: options.idleTimeoutUs,
       progress: this.#progress!,
@@ -112,27 +122,34 @@ export class Call {
         maxBandwidthBps: options.maxBandwidthBps,
         ...(options.encryption && { encryption: options.encryption }),
       },
+      receives: options.receives ?? true,
+      ...(options.encryption && { decryption: options.encryption.createDecryption(nowUs) }),
       sink: {
-        open: () => options.host.connected(),
-        // A publisher expects no payloads: the receiver acknowledges a payload, and this sink discards it.
-        push: () => {},
-        gap: () => {},
-        end: (reason) => options.host.ended(reason),
+        open: (connection) => {
+          options.host.connected()
+          sink?.open(connection)
+        },
+        push: (payload) => sink?.push(payload),
+        gap: (lostPackets) => sink?.gap(lostPackets),
+        end: (reason) => {
+          options.host.ended(reason)
+          sink?.end(reason)
+        },
       },
       send: (datagram) => options.host.transmit(datagram),
       onMalformed: () => {},
       onExcess: () => {},
-      // The sink is defined above: an exception is a bug and must surface.
-      onFailure: (error) => {
-        throw error
-      },
+      onFailure: (error) => options.host.fail(error),
     })
     this.#connection.open()
   }
 
-  /** @returns false if the payload was not accepted: no connection, closing, or the send buffer is full */
+  /**
+   * @param payload  must not be changed afterwards
+   * @returns false if it was not accepted: no connection, closing, or the send buffer is full
+   */
   send(payload: Buffer, nowUs: number): boolean {
-    return !this.#closing && this.#connection?.send(payload, nowUs) === true
+    return this.#connection?.send(payload, nowUs) === true
   }
 
   /** @returns undefined before the connection is established */
@@ -140,13 +157,11 @@ export class Call {
     return this.#connection?.senderStats()
   }
 
-  tick(nowUs: number): void {
-    if (this.#progress?.tick(nowUs, true) === true) return
+  /** @param drained  whether the socket was found empty at some time since the previous tick */
+  tick(nowUs: number, drained = true): void {
+    if (this.#progress?.tick(nowUs, drained) === true) return
     if (this.#connection === undefined) this.#initiator.tick(nowUs)
-    else {
-      this.#connection.tick(nowUs)
-      if (this.#closing && this.#connection.isDone(nowUs)) this.#connection.close()
-    }
+    else this.#connection.tick(nowUs)
   }
 
   /**
@@ -154,6 +169,6 @@ export class Call {
    * before the connection is established.
    */
   close(): void {
-    this.#closing = this.#connection !== undefined
+    this.#connection?.finish(Infinity)
   }
 }

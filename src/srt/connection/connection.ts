@@ -7,14 +7,14 @@
  *
  * @module
  */
-import { TokenBucket } from '../../token-bucket.ts'
+import { TokenBucket } from '../../timing/token-bucket.ts'
 import type { Decryption } from '../crypto/decryption.ts'
 import type { DeliveryClockOptions } from '../receive/delivery-clock.ts'
 import { Receiver } from '../receive/receiver.ts'
 import { RttEstimator } from '../rtt-estimator.ts'
 import { Sender, type SenderOptions } from '../send/sender.ts'
-import type { SenderStats, SrtStats } from '../stats.ts'
-import { Transmitter } from '../transmitter.ts'
+import type { LineStats, SenderStats, SrtStats } from '../stats.ts'
+import { Transmitter, type Datagram } from '../transmitter.ts'
 import type { CloseReason, PayloadSink, SrtConnection } from '../types.ts'
 import { decodeAck } from '../wire/ack.ts'
 import { decodeDropRequest } from '../wire/drop-request.ts'
@@ -45,7 +45,7 @@ const RETRANSMITS_ONCE_PER_RTT = 0x010500
  */
 const MAX_CONTROL_PACKETS_PER_SEC = 2000
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly peerSocketId: number
   readonly remoteAddress: string
   readonly remotePort: number
@@ -58,21 +58,24 @@ export interface ConnectionOptions {
   readonly windowPackets: number
   /** Whether the peer sets the R flag of packets that it retransmits (flag REXMITFLG of HSREQ or HSRSP). */
   readonly marksRetransmissions: boolean
-  /** Read progress of the process: `behind` while packets of the peer may lie unread in the socket. */
-  readonly progress: Pick<ReadProgress, 'behind'>
+  readonly progress: ReadProgress
   /** Silence of the peer after which the connection ends with `timeout`. */
   readonly idleTimeoutUs: number
   /** Local time at which sent packets have the timestamp `startTimestampUs`. */
   readonly startUs: number
   readonly startTimestampUs: number
   readonly nowUs: number
+  /** Present if the peer is bonded: reads its lines. */
+  readonly lines?: () => readonly LineStats[]
   /** Present if the peer encrypts its payloads. */
   readonly decryption?: Decryption
+  /** Whether data packets of the peer are taken; otherwise they are discarded as they arrive. */
+  readonly receives: boolean
   /** Present if this side sends payloads. */
   readonly sending?: Omit<SenderOptions, 'initialSequenceNumber' | 'rtt' | 'transmitter' | 'nowUs'>
   readonly sink: PayloadSink
   /** Transmits a datagram to the peer. */
-  readonly send: (datagram: Buffer) => void
+  readonly send: (datagram: Datagram) => void
   /** Counts a control packet that cannot be parsed, or a KMREQ that gets no response. */
   readonly onMalformed: () => void
   /** Counts a control packet dropped over the rate limit. */
@@ -95,6 +98,9 @@ export class Connection implements SrtConnection {
   /** Time of the latest input, for the packets that `close` sends. */
   #nowUs: number
   #lastReceivedUs: number
+  #lastDataUs: number
+  /** Time at which the connection is closed at the latest; undefined before `finish`. */
+  #finishesUs: number | undefined
   #closed = false
 
   constructor(options: ConnectionOptions) {
@@ -106,6 +112,7 @@ export class Connection implements SrtConnection {
     this.latencyMs = options.delivery.latencyUs / 1000
     this.#nowUs = nowUs
     this.#lastReceivedUs = nowUs
+    this.#lastDataUs = nowUs
     this.#controlBudget = new TokenBucket(MAX_CONTROL_PACKETS_PER_SEC, nowUs)
     this.#transmitter = new Transmitter(options)
     const shared = { initialSequenceNumber, rtt: this.#rtt, transmitter: this.#transmitter, nowUs }
@@ -116,6 +123,7 @@ export class Connection implements SrtConnection {
       progress: options.progress,
       eagerNak: options.peerSrtVersion >= RETRANSMITS_ONCE_PER_RTT,
       marksRetransmissions: options.marksRetransmissions,
+      isBonded: options.lines !== undefined,
       ...(options.decryption && { decryption: options.decryption }),
       sink,
     })
@@ -126,18 +134,17 @@ export class Connection implements SrtConnection {
     return this.#lastReceivedUs
   }
 
+  get lastDataUs(): number {
+    return this.#lastDataUs
+  }
+
   get closed(): boolean {
     return this.#closed
   }
 
-  /** Whether a tick is due every 10 ms: a packet is missing, an ACK unconfirmed, or a packet unacknowledged. */
+  /** Whether a tick is due every 10 ms: a packet is missing, an ACK unconfirmed, or this side sends payloads. */
   get busy(): boolean {
-    return !this.#closed && (this.#receiver.busy || this.#sender?.busy === true)
-  }
-
-  /** Whether every payload was acknowledged or dropped, and the peer has had its latency to deliver them. */
-  isDone(nowUs: number): boolean {
-    return this.#sender === undefined || this.#sender.isDone(nowUs)
+    return !this.#closed && (this.#receiver.busy || this.#sender !== undefined)
   }
 
   open(): void {
@@ -154,8 +161,10 @@ export class Connection implements SrtConnection {
     this.#nowUs = nowUs
     this.#lastReceivedUs = nowUs
     try {
-      if (!isControl(datagram)) this.#receiver.handleData(datagram, nowUs)
-      else if (this.#controlBudget.take(nowUs)) this.#handleControl(datagram, nowUs)
+      if (!isControl(datagram)) {
+        this.#lastDataUs = nowUs
+        if (this.#options.receives) this.#receiver.handleData(datagram, nowUs)
+      } else if (this.#controlBudget.take(nowUs)) this.#handleControl(datagram, nowUs)
       else this.#options.onExcess()
     } catch (error) {
       this.#fail(error)
@@ -215,9 +224,9 @@ export class Connection implements SrtConnection {
     }
   }
 
-  /** @returns false if the payload was not accepted: the send buffer is full, or the connection is closed */
+  /** See `SrtConnection.send`. */
   send(payload: Buffer, nowUs: number): boolean {
-    if (this.#closed || this.#sender === undefined) return false
+    if (this.#closed || this.#finishesUs !== undefined || this.#sender === undefined) return false
     this.#nowUs = nowUs
     return this.#sender.push(payload, nowUs)
   }
@@ -240,9 +249,19 @@ export class Connection implements SrtConnection {
     this.#receiver.tick(nowUs)
     if (this.#closed) return
     this.#sender?.tick(nowUs)
+    if (this.#finishesUs !== undefined) {
+      const isDone = nowUs >= this.#finishesUs || this.#sender?.isDone(nowUs) !== false
+      if (isDone) return this.close()
+    }
     if (nowUs - this.#transmitter.lastSentUs >= KEEPALIVE_US) {
       this.#transmitter.sendControl(ControlType.KEEPALIVE, 0, undefined, nowUs)
     }
+  }
+
+  /** See `SrtConnection.finish`. */
+  finish(limitUs: number): void {
+    if (this.#sender === undefined || limitUs === 0) this.close()
+    else this.#finishesUs = Math.min(this.#finishesUs ?? Infinity, this.#nowUs + limitUs)
   }
 
   close(): void {
@@ -274,10 +293,12 @@ export class Connection implements SrtConnection {
   }
 
   stats(): SrtStats {
+    const { lines } = this.#options
     return {
       ...this.#receiver.stats(),
       msRtt: this.#rtt.rttUs / 1000,
       msRcvTsbPdDelay: this.latencyMs,
+      ...(lines && { lines: lines() }),
     }
   }
 

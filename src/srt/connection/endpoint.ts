@@ -12,9 +12,9 @@ import {
   type Acceptance,
   type ResponderHost,
   type ResponderOptions,
-  type Verdict,
+  type Decision,
 } from '../handshake/handshake-responder.ts'
-import type { ListenerStats } from '../stats.ts'
+import type { LineStats, ListenerStats } from '../stats.ts'
 import {
   ControlType,
   controlType,
@@ -26,18 +26,29 @@ import {
 import { Connection } from './connection.ts'
 import { SocketTable } from './socket-table.ts'
 import { ReadProgress } from '../read-progress.ts'
+import type { Datagram } from '../transmitter.ts'
+
+/**
+ * Sending to a caller: buffer for 1 s, the least age of a dropped packet, at 80 Mbit/s, and a bandwidth that bursts do not
+ * exceed.
+ */
+const SEND_BUFFER_PACKETS = 8192
+const MAX_SEND_BPS = 1e9
 
 /** Interval of ticks for idle connections, and of `HandshakeResponder.sweep`. */
 const IDLE_TICK_US = 250_000
 
-export interface EndpointOptions extends Omit<ResponderOptions, 'host'> {
+interface EndpointOptions extends Omit<ResponderOptions, 'host'> {
   /** Silence of a peer after which its connection ends with `timeout`. */
   readonly idleTimeoutUs: number
+  /** Present if peers are bonded: lines of the one at this address. */
+  readonly linesOf?: (port: number, address: string) => readonly LineStats[]
   readonly host: EndpointHost
 }
 
 /** Owner of the socket; receives the outputs of the endpoint. */
-export interface EndpointHost extends Pick<ResponderHost, 'transmit' | 'request' | 'expire'> {
+interface EndpointHost extends Pick<ResponderHost, 'request' | 'expire'> {
+  transmit(datagram: Datagram, port: number, address: string): void
   /** Reports an exception thrown by a sink or by this code; its connection then ends. */
   fail(error: unknown): void
 }
@@ -88,6 +99,16 @@ export class Endpoint {
     return this.#connections.values().filter(({ closed }) => !closed).length
   }
 
+  /** Whether the peer at this address has a connection. */
+  isConnected(port: number, address: string): boolean {
+    return this.#connections
+      .values()
+      .some(
+        ({ closed, remotePort, remoteAddress }) =>
+          !closed && remotePort === port && remoteAddress === address,
+      )
+  }
+
   get stats(): ListenerStats {
     const { rejects, malformed, ...handshakes } = this.#responder.counters
     return {
@@ -126,12 +147,13 @@ export class Endpoint {
   }
 
   /** Accepts or rejects an attempt as the host decided; no effect once the attempt has expired. */
-  decide(attempt: Attempt, verdict: Verdict, nowUs: number): void {
-    this.#responder.decide(attempt, verdict, nowUs)
+  decide(attempt: Attempt, decision: Decision, nowUs: number): void {
+    this.#responder.decide(attempt, decision, nowUs)
   }
 
   #connect(attempt: Attempt, acceptance: Acceptance, nowUs: number) {
     const { remoteAddress, remotePort, handshake, agreement } = attempt
+    const { linesOf } = this.#options
     const localSocketId = this.#connections.allocate()
     const connection = new Connection({
       remoteAddress,
@@ -152,7 +174,19 @@ export class Endpoint {
       startTimestampUs: 0,
       nowUs,
       sink: acceptance.sink,
+      receives: acceptance.sends !== true,
+      ...(linesOf && { lines: () => linesOf(remotePort, remoteAddress) }),
       ...(acceptance.decryption && { decryption: acceptance.decryption }),
+      ...(acceptance.sends === true && {
+        sending: {
+          bufferPackets: SEND_BUFFER_PACKETS,
+          peerWindowPackets: handshake.flowWindowPackets,
+          peerLatencyUs: agreement.peerLatencyMs * 1000,
+          peerRepeatsNaks: agreement.repeatsNaks,
+          maxBandwidthBps: MAX_SEND_BPS,
+          ...(acceptance.encryption && { encryption: acceptance.encryption }),
+        },
+      }),
       send: (datagram) => this.#host.transmit(datagram, remotePort, remoteAddress),
       onMalformed: () => this.#counters.malformed++,
       onExcess: () => this.#counters.controlPacketsDropped++,
@@ -162,6 +196,7 @@ export class Endpoint {
       },
     })
     this.#connections.set(localSocketId, connection)
+    if (connection.busy) this.#active.add(connection)
     return { localSocketId, connection }
   }
 
@@ -180,9 +215,13 @@ export class Endpoint {
     this.#responder.sweep(nowUs)
   }
 
-  /** Sends SHUTDOWN to every peer, ends every sink, and rejects waiting and later callers. */
-  close(nowUs: number): void {
+  /**
+   * Rejects waiting and later callers, sends SHUTDOWN to every peer and ends every sink.
+   *
+   * @param finishUs  see `SrtConnection.finish`; default 0, at once
+   */
+  close(nowUs: number, finishUs = 0): void {
     this.#responder.close(nowUs)
-    for (const connection of this.#connections.values()) connection.close()
+    for (const connection of this.#connections.values()) connection.finish(finishUs)
   }
 }

@@ -11,10 +11,10 @@
  *
  * @module
  */
-import { sequenceDistance } from '../../binary/sequence-number.ts'
+import { sequenceDistance } from '../wire/counters.ts'
 import { unwrapKeys, type KeyEncryptionKey } from './key-encryption.ts'
 import { Keystream } from './keystream.ts'
-import { TokenBucket } from '../../token-bucket.ts'
+import { TokenBucket } from '../../timing/token-bucket.ts'
 import {
   countKeys,
   decodeKeyMaterial,

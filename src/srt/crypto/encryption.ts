@@ -10,23 +10,37 @@
  *
  * @module
  */
-import { wrapKeys, type KeyEncryptionKey } from './key-encryption.ts'
+import { Decryption } from './decryption.ts'
+import { unwrapKeys, wrapKeys, type KeyEncryptionKey } from './key-encryption.ts'
 import { Keystream } from './keystream.ts'
-import { encodeKeyMaterial, KeyFlag, type KeyBytes } from '../wire/key-material.ts'
-import { HEADER_BYTES, markEncrypted, sequenceNumber } from '../wire/packet.ts'
+import {
+  countKeys,
+  decodeKeyMaterial,
+  encodeKeyMaterial,
+  KeyFlag,
+  type KeyBytes,
+  type KeyMaterial,
+} from '../wire/key-material.ts'
+import { markEncrypted, sequenceNumber } from '../wire/packet.ts'
 
 /** Max number of KMREQs per key, as in libsrt. Without a KMRSP, another key is announced `refreshPackets` later. */
 const MAX_REQUESTS = 10
 /** Interval of KMREQs, in round trips. */
 const REQUEST_RTTS = 1.5
 
-export interface EncryptionOptions {
+/** Numbers of packets as in libsrt. */
+export const REFRESH_PACKETS = 2 ** 24
+export const PREANNOUNCE_PACKETS = 2 ** 12
+
+interface EncryptionOptions {
   readonly keyEncryptionKey: KeyEncryptionKey
   /** Number of packets encrypted with one key; more if the peer has not confirmed the next key by then. */
   readonly refreshPackets: number
   /** Number of packets before a key change at which the next key is announced; below half of `refreshPackets`. */
   readonly preannouncePackets: number
   readonly random: (bytes: number) => Buffer
+  /** Key material of a caller, whose key is the first one in both directions; default: a new key. */
+  readonly callerMaterial?: KeyMaterial
 }
 
 interface Key {
@@ -58,7 +72,10 @@ export class Encryption {
   constructor(options: EncryptionOptions) {
     this.#options = options
     this.#announceAt = options.refreshPackets - options.preannouncePackets
-    this.#current = this.#createKey(KeyFlag.EVEN)
+    const { callerMaterial } = options
+    this.#current = callerMaterial
+      ? this.#adoptKey(callerMaterial)
+      : this.#createKey(KeyFlag.EVEN, options.random(this.keyBytes))
     this.keyMaterial = this.#encode(KeyFlag.EVEN, this.#current.bytes)
   }
 
@@ -66,10 +83,23 @@ export class Encryption {
     return this.#options.keyEncryptionKey.key.length as KeyBytes
   }
 
-  #createKey(flag: Key['flag']): Key {
-    const { keyEncryptionKey, random } = this.#options
-    const bytes = random(this.keyBytes)
-    return { flag, bytes, keystream: new Keystream(bytes, keyEncryptionKey.salt) }
+  /** Decryption of what the listener sends: under the key of the handshake, until it announces others. */
+  createDecryption(nowUs: number): Decryption {
+    const { keyEncryptionKey } = this.#options
+    return Decryption.unlock(keyEncryptionKey, decodeKeyMaterial(this.keyMaterial)!, nowUs)!
+  }
+
+  #createKey(flag: Key['flag'], bytes: Buffer): Key {
+    return { flag, bytes, keystream: new Keystream(bytes, this.#options.keyEncryptionKey.salt) }
+  }
+
+  /** As libsrt does (srtcore/crypto.cpp); in the draft, listeners send nothing. */
+  #adoptKey({ keys, keyBytes, wrappedKeys }: KeyMaterial): Key {
+    const unwrapped = unwrapKeys(this.#options.keyEncryptionKey, wrappedKeys)
+    if (unwrapped?.length !== countKeys(keys) * keyBytes)
+      throw new RangeError('the key material of the caller is under another passphrase')
+    const flag = keys === KeyFlag.ODD ? KeyFlag.ODD : KeyFlag.EVEN
+    return this.#createKey(flag, unwrapped.subarray(0, keyBytes))
   }
 
   #encode(keys: KeyFlag, bytes: Buffer): Buffer {
@@ -82,8 +112,12 @@ export class Encryption {
     })
   }
 
-  /** Encrypts a data packet's payload in place and sets its KK flag. */
-  seal(datagram: Buffer): void {
+  /**
+   * Encrypts a data packet, and sets its KK flag in the header.
+   *
+   * @returns the encrypted payload, in memory of its own
+   */
+  seal(header: Buffer, payload: Buffer): Buffer {
     const next = this.#announcement
     if (next?.isConfirmed === true && this.#packets >= this.#options.refreshPackets) {
       this.#current = next.key
@@ -92,9 +126,10 @@ export class Encryption {
       this.#announceAt = this.#options.refreshPackets - this.#options.preannouncePackets
     }
     this.#packets++
-    markEncrypted(datagram, this.#current.flag)
-    const payload = datagram.subarray(HEADER_BYTES)
-    this.#current.keystream.apply(payload, sequenceNumber(datagram), false)
+    markEncrypted(header, this.#current.flag)
+    const encrypted = Buffer.from(payload)
+    this.#current.keystream.apply(encrypted, sequenceNumber(header), false)
+    return encrypted
   }
 
   /** @returns contents of the KMREQ due now; undefined if none is due */
@@ -116,7 +151,8 @@ export class Encryption {
   #announce(): void {
     const current = this.#current
     const isEven = current.flag === KeyFlag.EVEN
-    const key = this.#createKey(isEven ? KeyFlag.ODD : KeyFlag.EVEN)
+    const flag = isEven ? KeyFlag.ODD : KeyFlag.EVEN
+    const key = this.#createKey(flag, this.#options.random(this.keyBytes))
     const both = isEven ? [current.bytes, key.bytes] : [key.bytes, current.bytes]
     this.#announcement = {
       key,

@@ -12,7 +12,7 @@
  * @module
  */
 import { createCipheriv, type Cipher } from 'node:crypto'
-import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
+import { addToSequence, sequenceDistance } from '../wire/counters.ts'
 import { MAX_PAYLOAD_BYTES } from '../wire/packet.ts'
 
 const BLOCK_BYTES = 16

@@ -4,7 +4,7 @@
  * @module
  */
 import { attemptKey, type Attempt } from './attempt.ts'
-import { networkOf } from './source-network.ts'
+import { networkOf } from './source-limiter.ts'
 
 const MAX_ATTEMPTS = 256
 

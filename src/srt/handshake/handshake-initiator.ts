@@ -7,8 +7,8 @@
  *
  * @module
  */
-import { MillraceError, RejectCode } from '../../errors.ts'
 import type { Encryption } from '../crypto/encryption.ts'
+import { SrtError } from '../srt-error.ts'
 import {
   decodeExtensions,
   encodeBlock,
@@ -29,6 +29,7 @@ import {
 } from '../wire/handshake.ts'
 import { decodeKmState, KmState } from '../wire/key-material.ts'
 import { DEFAULT_MTU_BYTES, timestampUs } from '../wire/packet.ts'
+import { RejectCode } from '../wire/reject-code.ts'
 import { hasValidLimits } from './negotiation.ts'
 
 /** Version in a caller's induction: lower than `HANDSHAKE_VERSION`, so that older listeners understand it (4.3.1.1). */
@@ -57,12 +58,12 @@ export interface InitiatorOptions {
   readonly host: InitiatorHost
 }
 
-export interface InitiatorHost {
+interface InitiatorHost {
   transmit(datagram: Buffer): void
   /** The listener accepted; the last call. */
   accepted(response: ConclusionResponse, nowUs: number): void
   /** The listener refused or did not answer in time; the last call. */
-  refused(error: MillraceError): void
+  refused(error: SrtError): void
 }
 
 /** A listener's acceptance. */
@@ -94,10 +95,11 @@ export class HandshakeInitiator {
   handleDatagram(datagram: Buffer, nowUs: number): void {
     const handshake = decodeHandshake(datagram)
     if (handshake === undefined || this.#phase === 'over') return
-    if (handshake.type >= RejectCode.UNKNOWN) this.#refuse(describeReject(handshake.type))
-    else if (this.#phase === 'induction' && handshake.type === HandshakeType.INDUCTION) {
+    const { type } = handshake
+    if (type >= RejectCode.UNKNOWN) this.#refuse(describeReject(type), type)
+    else if (this.#phase === 'induction' && type === HandshakeType.INDUCTION) {
       this.#handleInduction(handshake, nowUs)
-    } else if (this.#phase === 'conclusion' && handshake.type === HandshakeType.CONCLUSION) {
+    } else if (this.#phase === 'conclusion' && type === HandshakeType.CONCLUSION) {
       this.#handleConclusion(datagram, handshake, nowUs)
     }
   }
@@ -174,12 +176,12 @@ export class HandshakeInitiator {
     const { remoteAddress, remotePort, connectTimeoutUs, host } = this.#options
     const message = `no SRT peer answered at ${remoteAddress}:${remotePort} within ${connectTimeoutUs / 1e6} s: check address, UDP port and firewall`
     this.#phase = 'over'
-    host.refused(new MillraceError('SRT_TIMEOUT', { message }))
+    host.refused(new SrtError('SRT_TIMEOUT', message))
   }
 
-  #refuse(message: string): void {
+  #refuse(message: string, rejectCode: number = RejectCode.UNKNOWN): void {
     this.#phase = 'over'
-    this.#options.host.refused(new MillraceError('SRT_REJECTED', { message }))
+    this.#options.host.refused(new SrtError('SRT_REJECTED', message, { rejectCode }))
   }
 }
 
@@ -199,7 +201,14 @@ function describeDisagreement(
     : 'the SRT peer does not agree to encrypt: set the passphrase there too, or on neither side'
 }
 
+/** What the codes of a refusal mean that callers can do something about. */
+const REFUSALS: Readonly<Record<number, string>> = {
+  [RejectCode.BADSECRET]: 'it does not take the passphrase or the stream id',
+  [RejectCode.UNSECURE]: 'set the passphrase on both sides, or on neither',
+}
+
 function describeReject(code: number): string {
   const name = Object.entries(RejectCode).find(([, value]) => value === code)?.[0]
-  return `the SRT peer refused the connection: ${code}${name === undefined ? '' : ` (${name})`}; its log has the reason`
+  const advice = REFUSALS[code] ?? 'its log has the reason'
+  return `the SRT peer refused the connection: ${code}${name === undefined ? '' : ` (${name})`}; ${advice}`
 }

@@ -10,15 +10,15 @@
  *
  * @module
  */
-import { RejectCode } from '../../errors.ts'
-import type { Decryption } from '../crypto/decryption.ts'
 import type { PayloadSink } from '../types.ts'
 import { decodeExtensions, formatSrtVersion } from '../wire/extension.ts'
 import { decodeHandshake, HANDSHAKE_VERSION, HandshakeType } from '../wire/handshake.ts'
 import { timestampUs } from '../wire/packet.ts'
+import { RejectCode } from '../wire/reject-code.ts'
 import { attemptKey, type Attempt, type Peer } from './attempt.ts'
 import { Backlog } from './backlog.ts'
 import { CookieIssuer, type CookieOwner } from './cookie.ts'
+import type { Keys } from './key-agreement.ts'
 import { negotiate, negotiateLatency, type Terms } from './negotiation.ts'
 import {
   encodeConclusionResponse,
@@ -29,7 +29,7 @@ import {
 import { CONCLUSION_LEVELS, INDUCTION_LEVELS, SourceLimiter } from './source-limiter.ts'
 
 /** Time for which the identity of a closed connection stays taken, so that no late packet reopens it. */
-export const TOMBSTONE_US = 3_000_000
+const TOMBSTONE_US = 3_000_000
 
 /** Max number of rejections stored for callers that repeat their CONCLUSION. */
 const MAX_REJECTIONS = 1024
@@ -54,19 +54,20 @@ export interface ResponderHost {
   forget(localSocketId: number): void
 }
 
-/** Sink of an accepted caller's payloads, and `decryption` if and only if the caller encrypts them. */
-export interface Acceptance {
+/** Sink of an accepted caller's payloads, with keys if and only if the caller encrypts. */
+export interface Acceptance extends Keys {
   readonly sink: PayloadSink
   /** Min receive latency for this caller, in milliseconds; by default `Terms.latencyMs`. */
   readonly latencyMs?: number
-  readonly decryption?: Decryption
+  /** Whether payloads are sent to this caller; default false. */
+  readonly sends?: boolean
 }
 
 /** Decision about an attempt: accepted, with keys derived, or a reject code. */
-export type Verdict = Acceptance | { readonly reject: number }
+export type Decision = Acceptance | { readonly reject: number }
 
 /** Socket id of a new connection, and the part of the connection that the handshake uses. */
-export interface Connected {
+interface Connected {
   readonly localSocketId: number
   readonly connection: { readonly closed: boolean; open(): void }
 }
@@ -188,15 +189,15 @@ export class HandshakeResponder {
   }
 
   /** Accepts or rejects an attempt as the host decided; no effect once the attempt has expired. */
-  decide(attempt: Attempt, verdict: Verdict, nowUs: number): void {
+  decide(attempt: Attempt, decision: Decision, nowUs: number): void {
     if (!this.#backlog.take(attempt)) return
-    if ('reject' in verdict) {
-      this.#reject(attempt, verdict.reject, nowUs)
+    if ('reject' in decision) {
+      this.#reject(attempt, decision.reject, nowUs)
       return
     }
     this.counters.accepted++
-    const accepted = this.#withLatency(attempt, verdict.latencyMs)
-    const connected = this.#host.connect(accepted, verdict, nowUs)
+    const accepted = this.#withLatency(attempt, decision.latencyMs)
+    const connected = this.#host.connect(accepted, decision, nowUs)
     const response = encodeConclusionResponse(accepted, connected.localSocketId, nowUs)
     this.#accepted.set(attemptKey(attempt), { ...connected, response, expiresUs: Infinity })
     this.#send(attempt, response)

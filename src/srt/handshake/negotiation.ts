@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { RejectCode } from '../../errors.ts'
-import { MAX_SEQUENCE_NUMBER } from '../../binary/sequence-number.ts'
+import { MAX_SEQUENCE_NUMBER } from '../wire/counters.ts'
 import { type Extensions, HsFlag } from '../wire/extension.ts'
 import { HANDSHAKE_VERSION, type Handshake } from '../wire/handshake.ts'
 import { decodeKeyMaterial, KmCipher, type KeyMaterial } from '../wire/key-material.ts'
 import { DEFAULT_MTU_BYTES, HEADER_BYTES, IP_UDP_HEADER_BYTES } from '../wire/packet.ts'
+import { RejectCode } from '../wire/reject-code.ts'
 
 /** Oldest SRT version accepted, 1.3.0: older versions support only handshake version 4. */
 const MIN_SRT_VERSION = 0x010300
@@ -47,6 +47,8 @@ export interface Agreement {
   readonly windowPackets: number
   /** Whether the caller sets the R flag of packets that it retransmits. */
   readonly marksRetransmissions: boolean
+  /** Whether the caller sends periodic NAKs. */
+  readonly repeatsNaks: boolean
   /** Key material of the caller; undefined if it does not encrypt. */
   readonly keyMaterial: KeyMaterial | undefined
 }
@@ -76,11 +78,12 @@ export function negotiate(
     peerLatencyMs: hs.receiverDelayMs,
     mtuBytes: Math.min(handshake.mtuBytes, DEFAULT_MTU_BYTES),
     marksRetransmissions: (hs.flags & HsFlag.RETRANSMIT_FLAG) !== 0,
+    repeatsNaks: (hs.flags & HsFlag.PERIODIC_NAK) !== 0,
     keyMaterial,
   }
 }
 
-/** Receive latency of the listener, and the receive window that it needs. */
+/** Receive latency of this side, and the receive window that it needs. */
 export function negotiateLatency(
   proposedLatencyMs: number,
   terms: Terms,

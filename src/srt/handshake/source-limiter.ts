@@ -5,8 +5,8 @@
  * @module
  */
 import { LRUCache } from 'lru-cache'
-import { TokenBucket } from '../../token-bucket.ts'
-import { networkOf } from './source-network.ts'
+import { TokenBucket } from '../../timing/token-bucket.ts'
+import { networkName } from '../../binary/ip-address.ts'
 
 /** Max number of groups tracked at each level; the least recently used one is forgotten. */
 const MAX_SOURCES = 4096
@@ -63,4 +63,14 @@ export class SourceLimiter {
       return bucket.take(nowUs)
     })
   }
+}
+
+/**
+ * Network of a source address. A host can often send from many addresses of one network: an access provider assigns each
+ * customer a /56 (RFC 6177).
+ *
+ * @returns name of the /24 of an IPv4 address (also of `::ffff:192.0.2.1`), or of the /56 of an IPv6 address
+ */
+export function networkOf(address: string): string {
+  return networkName(address, 3, 7)
 }

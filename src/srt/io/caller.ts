@@ -1,5 +1,5 @@
 /**
- * SRT caller: connects to a listener and sends payloads to it. Drives a `Call` with socket, clock and timer.
+ * SRT caller: connects to a listener, sends payloads to it and receives its own. Drives a `Call` with socket, clock and timer.
  *
  * @module
  */
@@ -7,19 +7,19 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { MAX_SEQUENCE_NUMBER } from '../../binary/sequence-number.ts'
-import { systemClock, type Clock } from '../../clock.ts'
+import { MAX_SEQUENCE_NUMBER } from '../wire/counters.ts'
+import { systemClock, type Clock } from '../../timing/clock.ts'
 import { Call } from '../connection/call.ts'
 import { MAX_SOCKET_ID } from '../connection/socket-table.ts'
-import { Encryption } from '../crypto/encryption.ts'
+import { Encryption, PREANNOUNCE_PACKETS, REFRESH_PACKETS } from '../crypto/encryption.ts'
 import { deriveKey } from '../crypto/key-encryption.ts'
 import type { SenderStats } from '../stats.ts'
 import { TICK_MS } from '../timers.ts'
-import type { CloseReason } from '../types.ts'
+import type { CloseReason, PayloadSink } from '../types.ts'
 import { isKeyBytes, SALT_BYTES, type KeyBytes } from '../wire/key-material.ts'
 import { MAX_STREAM_ID_BYTES } from '../wire/limits.ts'
 import { MAX_PAYLOAD_BYTES } from '../wire/packet.ts'
-import { openSocket } from './socket.ts'
+import { enlargeReceiveBuffer, openSocket, transmit } from './socket.ts'
 
 export interface ConnectOptions {
   readonly host: string
@@ -50,6 +50,12 @@ export interface ConnectOptions {
   readonly connectTimeoutMs?: number
   /** Silence of the listener in milliseconds after which the connection ends; default 5000. */
   readonly idleTimeoutMs?: number
+  /** Receiver of the listener's payloads; default: they are discarded. */
+  readonly sink?: PayloadSink
+  /** Whether data packets of the listener are taken; otherwise they are discarded as they arrive. Default true. */
+  readonly receives?: boolean
+  /** Receives warnings for the operator, without secrets; default: what a sink throws is thrown. */
+  readonly onWarning?: (message: string) => void
   /** Aborts the handshake; an established connection is not affected. */
   readonly signal?: AbortSignal
   readonly clock?: Clock
@@ -59,7 +65,7 @@ export interface ConnectOptions {
 /**
  * Calls a listener.
  *
- * @throws {MillraceError} `SRT_REJECTED`, with the reason in its message; `SRT_TIMEOUT` without a response
+ * @throws {SrtError} `SRT_REJECTED`, with the reason in its message; `SRT_TIMEOUT` without a response
  * @throws {RangeError} for an option out of range
  * @throws the signal's reason if it aborts first
  */
@@ -78,6 +84,7 @@ export async function connect(options: ConnectOptions): Promise<Caller> {
     const connected = once(socket, 'connect')
     socket.connect(options.port, address)
     await connected
+    if (options.sink !== undefined && options.receives !== false) enlargeReceiveBuffer(socket)
     signal?.throwIfAborted()
   } catch (error) {
     socket.close()
@@ -113,7 +120,7 @@ function checkNumbers(options: ConnectOptions): void {
 
 async function createEncryption(options: ConnectOptions): Promise<Encryption | undefined> {
   const { passphrase, keyLengthBytes = 16, random = randomBytes } = options
-  const { kmRefreshPackets = 2 ** 24, kmPreannouncePackets = 2 ** 12 } = options
+  const { kmRefreshPackets = REFRESH_PACKETS, kmPreannouncePackets = PREANNOUNCE_PACKETS } = options
   if (passphrase === undefined) return undefined
   if (!isKeyBytes(keyLengthBytes))
     throw new RangeError(`keyLengthBytes is ${String(keyLengthBytes)}: set 16, 24 or 32`)
@@ -144,6 +151,8 @@ export class Caller {
   readonly #socket: Socket
   readonly #call: Call
   readonly #ticker: NodeJS.Timeout
+  /** Total time that the event loop has waited for input, in milliseconds, up to the latest tick. */
+  #idleMs = 0
 
   /** Use `connect`. */
   constructor(
@@ -181,8 +190,10 @@ export class Caller {
       connectTimeoutUs: (options.connectTimeoutMs ?? 3000) * 1000,
       idleTimeoutUs: (options.idleTimeoutMs ?? 5000) * 1000,
       ...(options.encryption && { encryption: options.encryption }),
+      sink: options.sink,
+      ...(options.receives !== undefined && { receives: options.receives }),
       host: {
-        transmit: (datagram) => socket.send(datagram),
+        transmit: (datagram) => transmit(socket, datagram),
         connected: () => {
           signal?.removeEventListener('abort', abort)
           outcome.connected(this)
@@ -192,12 +203,17 @@ export class Caller {
           this.#release()
           settleClosed(reason)
         },
+        fail: (error) => {
+          if (options.onWarning === undefined) throw error
+          const message = `A sink threw ${String(error)}. Its SRT connection is closed. Report this line.`
+          options.onWarning(message)
+        },
       },
     })
     socket.on('message', (datagram) => this.#call.handleDatagram(datagram, clock.nowUs()))
     // ECONNREFUSED: no listener at the moment. The timeouts of handshake and connection decide when that is final.
     socket.on('error', () => {})
-    this.#ticker = setInterval(() => this.#call.tick(clock.nowUs()), TICK_MS)
+    this.#ticker = setInterval(() => this.#tick(), TICK_MS)
     this.#call.start(clock.nowUs())
   }
 
@@ -213,7 +229,7 @@ export class Caller {
         `the payload has ${payload.length} bytes: split it, a packet holds ${MAX_PAYLOAD_BYTES}`,
       )
     }
-    return this.#call.send(payload, this.#clock.nowUs())
+    return this.#call.send(Buffer.from(payload), this.#clock.nowUs())
   }
 
   stats(): SenderStats {
@@ -227,6 +243,13 @@ export class Caller {
   async close(): Promise<void> {
     this.#call.close()
     await this.closed
+  }
+
+  #tick(): void {
+    // The event loop waits for input only when the socket is empty.
+    const { idle } = performance.eventLoopUtilization()
+    this.#call.tick(this.#clock.nowUs(), idle > this.#idleMs)
+    this.#idleMs = idle
   }
 
   #release(): void {

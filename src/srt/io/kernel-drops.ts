@@ -7,32 +7,106 @@
  *
  * @module
  */
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
-import { encodePeerAddress } from '../wire/peer-address.ts'
+import { encodePeerAddress } from '../wire/handshake.ts'
 
 const TABLES = ['/proc/net/udp', '/proc/net/udp6']
 
-/** @returns number of datagrams dropped since the sockets were opened; undefined if the system has no such counter */
-export async function readKernelDrops(
+/**
+ * @param inodes  of the sockets of this process
+ * @returns number of datagrams dropped since the sockets were opened; undefined if the system has no such counter
+ */
+async function readKernelDrops(
   sockets: readonly AddressInfo[],
+  inodes: ReadonlySet<string>,
 ): Promise<number | undefined> {
   const tables = await Promise.all(TABLES.map((path) => readFile(path, 'utf8').catch(() => '')))
-  const drops = new Map(tables.flatMap((table) => [...parseKernelDrops(table)]))
+  const drops = new Map(tables.flatMap((table) => [...parseKernelDrops(table, inodes)]))
   return sockets
     .map((socket) => drops.get(formatLocalAddress(socket)))
     .reduce((sum, count) => (sum === undefined || count === undefined ? undefined : sum + count), 0)
 }
 
-/** @returns drops by `local_address` in the table's format */
-export function parseKernelDrops(table: string): Map<string, number> {
-  const lines = table.split('\n').map((line) => line.trim().split(/\s+/))
-  const sockets = lines.filter(([number]) => number?.endsWith(':'))
-  return new Map(sockets.map((fields) => [fields[1]!, Number(fields.at(-1))]))
+/** @returns drops by `local_address` in the table's format; where several processes have a port, those of this one */
+export function parseKernelDrops(
+  table: string,
+  inodes: ReadonlySet<string> = new Set(),
+): Map<string, number> {
+  const drops = new Map<string, number>()
+  for (const line of table.split('\n')) {
+    const fields = line.trim().split(/\s+/)
+    const [number, address = ''] = fields
+    const [inode = '', , , count] = fields.slice(-4)
+    if (!number?.endsWith(':') || (drops.has(address) && !inodes.has(inode))) continue
+    drops.set(address, Number(count))
+  }
+  return drops
+}
+
+async function readOwnInodes(): Promise<ReadonlySet<string>> {
+  const fds = await readdir('/proc/self/fd').catch(() => [])
+  const links = await Promise.all(fds.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
+  return new Set(links.map((link) => link.replace(/^socket:\[(\d+)\]$/, '$1')))
 }
 
 /** Formats an address as in the table: 32-bit words in host byte order, which is little-endian on x86 and ARM. */
 export function formatLocalAddress({ address, port, family }: AddressInfo): string {
   const words = encodePeerAddress(address).toString('hex', 0, family === 'IPv6' ? 16 : 4)
   return `${words}:${port.toString(16).padStart(4, '0')}`.toUpperCase()
+}
+
+/** Max interval between readings of a `KernelDropMonitor` while the listener is busy. The service calls `read` once per second. */
+const MAX_UNREAD_US = 15_000_000
+const WARNING_INTERVAL_US = 60_000_000
+
+interface KernelDropMonitorOptions {
+  /** Reads the local addresses of the sockets to watch. */
+  readonly readSockets: () => readonly AddressInfo[]
+  /** Command that allows a larger receive buffer; undefined if the kernel does not limit it. */
+  readonly advice: string | undefined
+  readonly onWarning: (message: string) => void
+}
+
+/** Warns about drops, at most once a minute. */
+export class KernelDropMonitor {
+  readonly #options: KernelDropMonitorOptions
+  /** Read once: a port that is shared is open for as long as the listener. */
+  #inodes: Promise<ReadonlySet<string>> | undefined
+  #reportedDrops = 0
+  #nextReadUs = 0
+  #nextWarningUs = 0
+
+  constructor(options: KernelDropMonitorOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Reads the counters, and warns of new drops.
+   *
+   * @returns datagrams dropped since the sockets were opened; undefined if the system has no such counter
+   */
+  async read(nowUs: number): Promise<number | undefined> {
+    this.#nextReadUs = nowUs + MAX_UNREAD_US
+    this.#inodes ??= readOwnInodes()
+    const drops = await readKernelDrops(this.#options.readSockets(), await this.#inodes)
+    this.#warnOf(drops ?? 0, nowUs)
+    return drops
+  }
+
+  /** Reads the counters, unless they were read within `MAX_UNREAD_US`. */
+  tick(nowUs: number): void {
+    if (nowUs >= this.#nextReadUs) void this.read(nowUs)
+  }
+
+  #warnOf(drops: number, nowUs: number): void {
+    if (drops <= this.#reportedDrops || nowUs < this.#nextWarningUs) return
+    this.#nextWarningUs = nowUs + WARNING_INTERVAL_US
+    const { advice, onWarning } = this.#options
+    onWarning(
+      `The kernel dropped ${drops - this.#reportedDrops} datagrams for SRT, read too late. Viewers may see holes. ` +
+        `Run fewer streams${advice === undefined ? '.' : `, or: ${advice}`}`,
+    )
+    this.#reportedDrops = drops
+  }
 }

@@ -7,19 +7,23 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { systemClock, type Clock } from '../../clock.ts'
-import { MillraceError, RejectCode } from '../../errors.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock, type Clock } from '../../timing/clock.ts'
 import { Endpoint } from '../connection/endpoint.ts'
 import { checkPassphrase, KeyDeriver } from '../crypto/key-encryption.ts'
 import type { Attempt } from '../handshake/attempt.ts'
-import type { Verdict } from '../handshake/handshake-responder.ts'
+import type { Decision } from '../handshake/handshake-responder.ts'
 import { agreeOnKeys } from '../handshake/key-agreement.ts'
-import type { ListenerStats } from '../stats.ts'
+import { SrtError } from '../srt-error.ts'
+import { SrtlaReceiver } from '../srtla/srtla-receiver.ts'
+import type { ListenerStats, SrtlaStats } from '../stats.ts'
 import { TICK_MS } from '../timers.ts'
+import type { Datagram } from '../transmitter.ts'
 import type { AcceptDecision, ConnectionRequest } from '../types.ts'
 import { MAX_LATENCY_MS } from '../wire/limits.ts'
-import { KernelDropMonitor } from './kernel-drop-monitor.ts'
-import { bindSockets, enlargeReceiveBuffer, RECEIVE_BUFFER_BYTES } from './socket.ts'
+import { RejectCode } from '../wire/reject-code.ts'
+import { KernelDropMonitor } from './kernel-drops.ts'
+import { bindSockets, enlargeReceiveBuffer, RECEIVE_BUFFER_BYTES, transmit } from './socket.ts'
 
 export interface ListenerOptions {
   /**
@@ -29,6 +33,11 @@ export interface ListenerOptions {
   readonly host: string | readonly string[]
   /** UDP port; 0 for any free port. */
   readonly port: number
+  /**
+   * Whether listeners of other processes may have the port, too: the kernel gives each caller to one of them. From Node.js
+   * 22.12 on; where a system has no such thing, the listener does not open. Default false.
+   */
+  readonly reusePort?: boolean
   /** Min receive latency in milliseconds, used if the caller proposes less, unless `accept` returns another. */
   readonly latencyMs: number
   /** Max receive latency in milliseconds, used if the caller proposes more; default `MAX_LATENCY_MS`. */
@@ -40,7 +49,7 @@ export interface ListenerOptions {
   /** Max time in milliseconds that `accept` may take; default 2500, since callers stop after 3000. */
   readonly acceptTimeoutMs?: number
   /**
-   * Decides about a caller. An exception rejects the caller: a `MillraceError` with its reject code, any other with
+   * Decides about a caller. An exception rejects the caller with the number in its `rejectCode`; without one, with
    * `RejectCode.INTERNAL`.
    *
    * @param signal  aborted after `acceptTimeoutMs` or by `close`; a later decision has no effect
@@ -54,7 +63,7 @@ export interface ListenerOptions {
 }
 
 /**
- * @throws {MillraceError} `ADDRESS_IN_USE`, naming the address
+ * @throws {SrtError} `ADDRESS_IN_USE`, naming the address
  * @throws {RangeError} if `isPassphrase` is false for the passphrase, or `host` is empty
  */
 export async function createListener(options: ListenerOptions): Promise<Listener> {
@@ -62,16 +71,25 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   const addresses = [options.host].flat()
   if (addresses.length === 0)
     throw new RangeError('host is empty: set at least one address to listen on')
-  return new Listener(await bindSockets(addresses, options.port), options)
+  return new Listener(await bindSockets(addresses, options.port, options), options)
 }
 
-/** A listening port. `close` ends every connection, and every sink with `end('closed')`. */
+/** One address of the listener. */
+interface BoundSocket {
+  readonly socket: Socket
+  readonly address: AddressInfo
+  readonly endpoint: Endpoint
+  /** Present on the port of bonded lines. */
+  readonly srtla?: SrtlaReceiver
+}
+
+/** A listening port, and those that `open` adds. `close` ends every connection, and every sink with `end('closed')`. */
 export class Listener {
   readonly #options: ListenerOptions
   readonly #clock: Clock
-  readonly #sockets: readonly Socket[]
-  readonly #addresses: readonly AddressInfo[]
-  readonly #endpoints: readonly Endpoint[]
+  #sockets: readonly BoundSocket[]
+  /** Statistics of closed ports: counters never go back. */
+  #endedStats: readonly ListenerStats[] = []
   readonly #undecided = new Map<Attempt, AbortController>()
   readonly #keyDeriver = new KeyDeriver()
   readonly #dropMonitor: KernelDropMonitor
@@ -84,19 +102,17 @@ export class Listener {
   constructor(sockets: readonly Socket[], options: ListenerOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
-    this.#sockets = sockets
-    this.#addresses = sockets.map((socket) => socket.address())
-    this.#endpoints = sockets.map((socket) => this.#createEndpoint(socket))
+    this.#sockets = sockets.map((socket) => this.#serve(socket, false))
     this.#dropMonitor = new KernelDropMonitor({
-      sockets: this.#addresses,
-      advice: this.#enlargeReceiveBuffers(),
+      readSockets: () => this.#sockets.map(({ address }) => address),
+      advice: this.#enlargeReceiveBuffers(sockets),
       onWarning: (message) => this.#warn(message),
     })
   }
 
   /** @returns command that allows larger receive buffers; undefined if the kernel does not limit them */
-  #enlargeReceiveBuffers(): string | undefined {
-    const granted = this.#sockets.map(enlargeReceiveBuffer).find((bytes) => bytes !== undefined)
+  #enlargeReceiveBuffers(sockets: readonly Socket[]): string | undefined {
+    const granted = sockets.map(enlargeReceiveBuffer).find((bytes) => bytes !== undefined)
     if (granted === undefined) return undefined
     const advice = `sysctl -w net.core.rmem_max=${RECEIVE_BUFFER_BYTES}`
     this.#warn(
@@ -105,17 +121,53 @@ export class Listener {
     return advice
   }
 
-  /** Address of the first socket; all others have the same port. */
+  /** Address of the first socket. */
   address(): AddressInfo {
-    return this.#addresses[0]!
+    return this.#sockets[0]!.address
+  }
+
+  /**
+   * Listens on another port as well, with the same options.
+   *
+   * @param isBonded  whether callers reach the port over the lines of SRTLA
+   * @throws {SrtError} `ADDRESS_IN_USE`
+   */
+  async open(port: number, isBonded = false): Promise<void> {
+    const sockets = await bindSockets([this.#options.host].flat(), port)
+    for (const socket of sockets) enlargeReceiveBuffer(socket)
+    this.#sockets = [...this.#sockets, ...sockets.map((socket) => this.#serve(socket, isBonded))]
+  }
+
+  /** Whether it listens on this port. */
+  has(port: number): boolean {
+    return this.#sockets.some(({ address }) => address.port === port)
+  }
+
+  /** Ends the connections of a port, and listens there no more. */
+  async closePort(port: number): Promise<void> {
+    const closing = this.#sockets.filter(({ address }) => address.port === port)
+    this.#sockets = this.#sockets.filter(({ address }) => address.port !== port)
+    await this.#close(closing)
+    const stats = closing.map(({ endpoint }) => endpoint.stats)
+    if (stats.length > 0) this.#endedStats = [[...this.#endedStats, ...stats].reduce(addStats)]
   }
 
   get connectionCount(): number {
-    return this.#endpoints.reduce((sum, { connectionCount }) => sum + connectionCount, 0)
+    return this.#sockets.reduce((sum, { endpoint }) => sum + endpoint.connectionCount, 0)
   }
 
   stats(): ListenerStats {
-    return this.#endpoints.map(({ stats }) => stats).reduce(addStats)
+    const stats = this.#sockets.map(({ endpoint, srtla }) => {
+      const { datagrams, ...counters } = endpoint.stats
+      return { ...counters, datagrams: datagrams + (srtla?.stats.datagrams ?? 0) }
+    })
+    return [...this.#endedStats, ...stats].reduce(addStats)
+  }
+
+  /** Statistics of the ports of bonded lines; undefined without one. */
+  srtlaStats(): SrtlaStats | undefined {
+    const stats = this.#sockets.flatMap(({ srtla }) => srtla?.stats ?? [])
+    return stats.length === 0 ? undefined : stats.reduce(addCounts)
   }
 
   /** Number of datagrams that the kernel dropped since the sockets were opened; undefined without such a counter. */
@@ -123,32 +175,54 @@ export class Listener {
     return this.#dropMonitor.read(this.#clock.nowUs())
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#shutDown()
+  /** @param finishMs  max time for callers to get what was sent to them; default 0 */
+  close(finishMs = 0): Promise<void> {
+    this.#closing ??= this.#closeAll(finishMs)
     return this.#closing
   }
 
-  async #shutDown(): Promise<void> {
+  async #closeAll(finishMs: number): Promise<void> {
+    for (const { endpoint } of this.#sockets) endpoint.close(this.#clock.nowUs(), finishMs * 1000)
+    while (this.connectionCount > 0) await sleep(TICK_MS)
     clearInterval(this.#ticker)
-    const closed = this.#sockets.map((socket) => once(socket, 'close'))
-    for (const endpoint of this.#endpoints) endpoint.close(this.#clock.nowUs())
-    for (const socket of this.#sockets) socket.close()
+    await this.#close(this.#sockets)
+  }
+
+  async #close(sockets: readonly BoundSocket[]): Promise<void> {
+    const closed = sockets.map(({ socket }) => once(socket, 'close'))
+    for (const { endpoint } of sockets) endpoint.close(this.#clock.nowUs())
+    for (const { socket } of sockets) socket.close()
     await Promise.all(closed)
   }
 
   /** Each socket has an endpoint of its own, so a response comes from the address that was called. */
-  #createEndpoint(socket: Socket): Endpoint {
+  #serve(socket: Socket, isBonded: boolean): BoundSocket {
     const options = this.#options
-    const endpoint = new Endpoint({
+    const { random = randomBytes } = options
+    const bound = socket.address()
+    const send = (datagram: Datagram, port: number, address: string) =>
+      transmit(socket, datagram, port, address)
+    const srtla = isBonded
+      ? new SrtlaReceiver({
+          random,
+          host: {
+            send,
+            deliver: (...packet) => endpoint.handleDatagram(...packet),
+            isInUse: (port, address) => endpoint.isConnected(port, address),
+          },
+        })
+      : undefined
+    const endpoint: Endpoint = new Endpoint({
       latencyMs: options.latencyMs,
       maxLatencyMs: options.maxLatencyMs ?? MAX_LATENCY_MS,
       idleTimeoutUs: (options.idleTimeoutMs ?? 5000) * 1000,
       acceptTimeoutUs: (options.acceptTimeoutMs ?? 2500) * 1000,
-      random: options.random ?? randomBytes,
+      random,
+      ...(srtla && { linesOf: (port, address) => srtla.linesOf(port, address) }),
       nowUs: this.#clock.nowUs(),
       host: {
-        transmit: (datagram, port, address) => socket.send(datagram, port, address),
-        request: (attempt) => void this.#decide(endpoint, attempt),
+        transmit: srtla ? (packet, ...to) => srtla.transmit(wholeOf(packet), ...to) : send,
+        request: (attempt) => void this.#decide(endpoint, attempt, bound.port),
         expire: (attempt) => this.#undecided.get(attempt)?.abort(),
         fail: (error) =>
           this.#warn(
@@ -157,45 +231,53 @@ export class Listener {
       },
     })
     socket.on('message', (datagram, { address, port }) => {
-      endpoint.handleDatagram(datagram, port, address, this.#clock.nowUs())
-      if (endpoint.busy) this.#ticker ??= setInterval(() => this.#tick(), TICK_MS)
+      const receiver = srtla ?? endpoint
+      receiver.handleDatagram(datagram, port, address, this.#clock.nowUs())
+      if (endpoint.busy || srtla?.busy) this.#ticker ??= setInterval(() => this.#tick(), TICK_MS)
     })
     socket.on('error', (error) =>
       this.#warn(
         `SRT socket: ${error.message}. Encoders may lose packets. Check the network of this machine.`,
       ),
     )
-    return endpoint
+    return { socket, address: bound, endpoint, ...(srtla && { srtla }) }
   }
 
-  async #decide(endpoint: Endpoint, attempt: Attempt): Promise<void> {
+  async #decide(endpoint: Endpoint, attempt: Attempt, localPort: number): Promise<void> {
     const controller = new AbortController()
     this.#undecided.set(attempt, controller)
     const { signal } = controller
-    const verdict = await this.#judge(attempt, signal).catch((error) => this.#reject(error, signal))
+    const decision = await this.#judge(attempt, localPort, signal).catch((error) =>
+      this.#reject(error, signal),
+    )
     this.#undecided.delete(attempt)
-    endpoint.decide(attempt, verdict, this.#clock.nowUs())
+    endpoint.decide(attempt, decision, this.#clock.nowUs())
   }
 
   /** Calls the accept hook, then agrees on keys with a caller that the hook accepts. */
-  async #judge(attempt: Attempt, signal: AbortSignal): Promise<Verdict> {
+  async #judge(attempt: Attempt, localPort: number, signal: AbortSignal): Promise<Decision> {
     const { remoteAddress, remotePort, streamId, peerVersion } = attempt
-    const request = { remoteAddress, remotePort, streamId, peerVersion }
-    const decision = await this.#options.accept(request, signal)
-    if ('reject' in decision) return decision
-    const { passphrase = this.#options.passphrase, onRefused, ...accepted } = decision
+    const request = { remoteAddress, remotePort, localPort, streamId, peerVersion }
+    const admission = await this.#options.accept(request, signal)
+    if ('reject' in admission) return admission
+    const { passphrase = this.#options.passphrase, onRefused, ...accepted } = admission
+    const { sends = false } = accepted
+    const { random = randomBytes } = this.#options
     try {
-      const decryption = await agreeOnKeys(attempt, passphrase, this.#keyDeriver, signal)
-      return { ...accepted, ...(decryption && { decryption }) }
+      const deriver = this.#keyDeriver
+      const keys = await agreeOnKeys(attempt, { passphrase, deriver, sends, random, signal })
+      return { ...accepted, ...keys }
     } catch (error) {
-      if (error instanceof MillraceError) onRefused?.(error)
+      if (error instanceof SrtError) onRefused?.(error)
       throw error
     }
   }
 
-  #reject(error: unknown, signal: AbortSignal): Verdict {
-    if (error instanceof MillraceError) return { reject: error.rejectCode }
-    // The attempt has expired and was rejected then: this verdict has no effect.
+  #reject(error: unknown, signal: AbortSignal): Decision {
+    if (error instanceof Error && 'rejectCode' in error && typeof error.rejectCode === 'number') {
+      return { reject: error.rejectCode }
+    }
+    // The attempt has expired and was rejected then: this decision has no effect.
     if (signal.aborted) return { reject: RejectCode.TIMEOUT }
     this.#warn(`The accept hook threw ${String(error)}. An encoder is rejected. Report this line.`)
     return { reject: RejectCode.INTERNAL }
@@ -205,10 +287,13 @@ export class Listener {
     const nowUs = this.#clock.nowUs()
     // The event loop waits for input only when all sockets are empty.
     const { idle } = performance.eventLoopUtilization()
-    for (const endpoint of this.#endpoints) endpoint.tick(nowUs, idle > this.#idleMs)
+    for (const { endpoint, srtla } of this.#sockets) {
+      endpoint.tick(nowUs, idle > this.#idleMs)
+      srtla?.tick(nowUs)
+    }
     this.#idleMs = idle
     this.#dropMonitor.tick(nowUs)
-    if (this.#endpoints.some(({ busy }) => busy)) return
+    if (this.#sockets.some(({ endpoint, srtla }) => endpoint.busy || srtla?.busy)) return
     clearInterval(this.#ticker)
     this.#ticker = undefined
   }
@@ -218,25 +303,26 @@ export class Listener {
   }
 }
 
-function addStats(a: ListenerStats, b: ListenerStats): ListenerStats {
-  const rejects: Record<number, number> = { ...a.rejects }
-  for (const [code, count] of Object.entries(b.rejects)) {
+function wholeOf(packet: Datagram): Buffer {
+  return Buffer.isBuffer(packet) ? packet : Buffer.concat(packet)
+}
+
+function addStats(
+  { rejects: ofA, ...a }: ListenerStats,
+  { rejects: ofB, ...b }: ListenerStats,
+): ListenerStats {
+  const rejects: Record<number, number> = { ...ofA }
+  for (const [code, count] of Object.entries(ofB)) {
     rejects[Number(code)] = (rejects[Number(code)] ?? 0) + count
   }
-  return {
-    datagrams: a.datagrams + b.datagrams,
-    connectionDatagrams: a.connectionDatagrams + b.connectionDatagrams,
-    inductions: a.inductions + b.inductions,
-    inductionsDropped: a.inductionsDropped + b.inductionsDropped,
-    conclusionsDropped: a.conclusionsDropped + b.conclusionsDropped,
-    accepted: a.accepted + b.accepted,
-    duplicateHandshakes: a.duplicateHandshakes + b.duplicateHandshakes,
-    rejects,
-    badCookies: a.badCookies + b.badCookies,
-    malformed: a.malformed + b.malformed,
-    unknownSocketIds: a.unknownSocketIds + b.unknownSocketIds,
-    wrongSources: a.wrongSources + b.wrongSources,
-    controlPacketsDropped: a.controlPacketsDropped + b.controlPacketsDropped,
-    failures: a.failures + b.failures,
-  }
+  return { ...addCounts(a, b), rejects }
+}
+
+/** Adds figures of the same names. */
+function addCounts<Counts extends Readonly<Record<keyof Counts, number>>>(
+  a: Counts,
+  b: Counts,
+): Counts {
+  const names = Object.keys(a) as (keyof Counts)[]
+  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as Counts
 }

@@ -4,8 +4,9 @@
  *
  * @module
  */
-import { sequenceDistance } from '../../binary/sequence-number.ts'
+import { sequenceDistance } from '../wire/counters.ts'
 import type { RateMeter } from '../rate-meter.ts'
+import type { ReadProgress } from '../read-progress.ts'
 import type { RttEstimator } from '../rtt-estimator.ts'
 import type { Transmitter } from '../transmitter.ts'
 import { FULL_ACK_BYTES, LIGHT_ACK_BYTES, writeFullAck, writeLightAck } from '../wire/ack.ts'
@@ -33,12 +34,15 @@ export interface AcknowledgerOptions {
   readonly initialSequenceNumber: number
   /** Receive window: number of sequence numbers accepted, from the first missing packet on; announced in full ACKs. */
   readonly windowPackets: number
+  /** Read progress of the process: an ACKACK that may have lain unread measures no round trip. */
+  readonly progress: Pick<ReadProgress, 'mayHaveWaited'>
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
 }
 
 export class Acknowledger {
   readonly #windowPackets: number
+  readonly #progress: Pick<ReadProgress, 'mayHaveWaited'>
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
   readonly #history = new AckHistory()
@@ -54,6 +58,7 @@ export class Acknowledger {
 
   constructor(options: AcknowledgerOptions) {
     this.#windowPackets = options.windowPackets
+    this.#progress = options.progress
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
     this.#acked = this.#fullyAcked = this.#confirmed = options.initialSequenceNumber
@@ -77,7 +82,9 @@ export class Acknowledger {
   handleAckAck(ackNumber: number, nowUs: number): void {
     const ack = this.#history.take(ackNumber)
     if (ack === undefined) return
-    this.#rtt.push(nowUs - ack.sentUs)
+    // libsrt takes the RTT of the ACKs, and its peer for dead only after 17 x (RTT + 4 x variance): checkExpTimer in
+    // srtcore/core.cpp. With the delays of a late event loop, encoders took minutes to leave a node that had died.
+    if (!this.#progress.mayHaveWaited(nowUs)) this.#rtt.push(nowUs - ack.sentUs)
     if (sequenceDistance(this.#confirmed, ack.position) > 0) this.#confirmed = ack.position
   }
 

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { TimestampUnwrapper } from '../../binary/timestamp-32.ts'
+import { PacketTimestamps } from '../wire/counters.ts'
 
 /**
  * Duration of a window. Its packet with the shortest delay gives the offset of the sender's clock. libsrt averages 1000
@@ -35,7 +35,7 @@ export interface DeliveryClockOptions {
 
 export class DeliveryClock {
   readonly #latencyUs: number
-  readonly #timestamps: TimestampUnwrapper
+  readonly #timestamps: PacketTimestamps
   /** Receiver's time at the sender's timestamp 0 (4.5.1.1). */
   #baseUs: number
   #driftUs = 0
@@ -45,7 +45,7 @@ export class DeliveryClock {
 
   constructor({ handshakeTimestampUs, handshakeArrivedUs, latencyUs }: DeliveryClockOptions) {
     this.#latencyUs = latencyUs
-    this.#timestamps = new TimestampUnwrapper(handshakeTimestampUs)
+    this.#timestamps = new PacketTimestamps(handshakeTimestampUs)
     this.#baseUs = handshakeArrivedUs - handshakeTimestampUs
     this.#windowEndsUs = handshakeArrivedUs + DRIFT_WINDOW_US
   }

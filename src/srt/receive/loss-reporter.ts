@@ -1,11 +1,11 @@
 /**
  * Loss reports (NAK, draft-sharabayko-srt 4.8.2). A gap is reported as soon as it is no longer attributed to
- * reordering, then periodically until it closes.
+ * reordering, then periodically until it closes; to a bonded sender, each loss once in a round trip.
  *
  * @module
  */
-import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
-import { TokenBucket } from '../../token-bucket.ts'
+import { addToSequence, sequenceDistance } from '../wire/counters.ts'
+import { TokenBucket } from '../../timing/token-bucket.ts'
 import type { ReadProgress } from '../read-progress.ts'
 import type { RttEstimator } from '../rtt-estimator.ts'
 import { MIN_NAK_INTERVAL_US } from '../timers.ts'
@@ -26,6 +26,19 @@ const MIN_NAK_BYTES_PER_SEC = 64_000
 /** Min latency, in round trips, to wait for reordered packets; a shorter latency has time for retransmission only. */
 const MIN_PATIENT_ROUND_TRIPS = 3
 
+/** Share of the latency for which a bonded sender's packets may overtake each other: lines differ by more than RTT / 4. */
+const BONDED_PATIENCE = 1 / 4
+
+/**
+ * Max share of the latency for which a retransmission of a bonded sender is awaited, though at least a round trip: the
+ * variance of the RTT is that of the lines. At 10 % loss, RTTs of 40 and 500 ms and latency 2 s, 3e-6 of the packets stay
+ * missing instead of 1e-3.
+ */
+const BONDED_RESPONSE = 1 / 8
+
+/** Number of losses of a bonded sender that await another report: above it, losses are reported once. */
+const MAX_REPORTED = 8192
+
 export interface LossReporterOptions {
   readonly buffer: ReceiveBuffer
   readonly latencyUs: number
@@ -33,6 +46,8 @@ export interface LossReporterOptions {
   readonly progress: Pick<ReadProgress, 'behind'>
   /** Whether the sender retransmits a packet at most once per round trip, so that frequent NAKs cause no duplicates. */
   readonly eagerNak: boolean
+  /** Whether packets come over several lines. The sender sends less over a line for each NAK of a packet sent there. */
+  readonly isBonded: boolean
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
   readonly nowUs: number
@@ -43,11 +58,13 @@ export class LossReporter {
   readonly #latencyUs: number
   readonly #progress: Pick<ReadProgress, 'behind'>
   readonly #eagerNak: boolean
+  readonly #isBonded: boolean
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
   readonly #budget: TokenBucket
   readonly #tolerance: ReorderTolerance
   #sentReports = 0
+  #reportedPackets = 0
   #withheldReports = 0
   /** Time of the next periodic report. */
   #dueUs = 0
@@ -58,21 +75,29 @@ export class LossReporter {
   #freshUs = 0
   /** Sequence number before which all missing packets have been reported. */
   #reportedTo: number
+  /** Losses of a bonded sender by their latest report, oldest first; at most `MAX_REPORTED`. */
+  #reported: { readonly range: LossRange; readonly atUs: number }[] = []
 
   constructor(options: LossReporterOptions) {
     this.#buffer = options.buffer
     this.#latencyUs = options.latencyUs
     this.#progress = options.progress
     this.#eagerNak = options.eagerNak
+    this.#isBonded = options.isBonded
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
     this.#budget = new TokenBucket(MIN_NAK_BYTES_PER_SEC, options.nowUs)
-    this.#tolerance = new ReorderTolerance(options.nowUs)
+    this.#tolerance = new ReorderTolerance(options.nowUs, options.isBonded)
     this.#reportedTo = options.buffer.next
   }
 
   get sentReports(): number {
     return this.#sentReports
+  }
+
+  /** Number of packets reported, each once. */
+  get reportedPackets(): number {
+    return this.#reportedPackets
   }
 
   /** Number of reports not sent because of the rate limit. */
@@ -106,14 +131,18 @@ export class LossReporter {
     const patient = nowUs - this.#freshUs < this.#patienceUs
     const until = patient ? addToSequence(end, -1 - this.#tolerance.packets) : end
     if (sequenceDistance(this.#reportedTo, until) <= 0) return
-    this.#send(this.#buffer.missing(this.#reportedTo, until, MAX_LOSS_RANGES), nowUs)
-    this.#reportedTo = until
-    this.#hasFresh = this.#buffer.missing(until, end, 1).length > 0
+    const ranges = this.#buffer.missing(this.#reportedTo, until, MAX_LOSS_RANGES)
+    for (const { first, last } of ranges) this.#reportedPackets += sequenceDistance(first, last) + 1
+    this.#send(ranges, nowUs)
+    this.#reportedTo =
+      ranges.length < MAX_LOSS_RANGES ? until : addToSequence(ranges.at(-1)!.last, 1)
+    this.#hasFresh = this.#buffer.missing(this.#reportedTo, end, 1).length > 0
     this.#freshUs = nowUs
   }
 
   /** Max time for which a gap is attributed to reordering. */
   get #patienceUs(): number {
+    if (this.#isBonded) return this.#latencyUs * BONDED_PATIENCE
     const { rttUs } = this.#rtt
     return this.#latencyUs < MIN_PATIENT_ROUND_TRIPS * rttUs ? 0 : rttUs / 4
   }
@@ -123,11 +152,30 @@ export class LossReporter {
     this.#budget.perSec = Math.max(MIN_NAK_BYTES_PER_SEC, bytesPerSec * NAK_SHARE)
     this.#tolerance.tick(nowUs)
     this.reportFresh(nowUs)
+    if (this.#isBonded) {
+      this.#repeat(nowUs)
+      return
+    }
     if (!this.#buffer.hasGap || nowUs < this.#dueUs) return
     const { next, end } = this.#buffer
     const until = this.#hasFresh ? this.#reportedTo : end
     this.#send(this.#buffer.missing(next, until, MAX_LOSS_RANGES), nowUs)
     this.#dueUs = nowUs + this.#intervalUs
+  }
+
+  /** Reports losses again whose latest report is a round trip old. */
+  #repeat(nowUs: number): void {
+    const { rttUs, responseTimeoutUs } = this.#rtt
+    const responseUs = Math.min(responseTimeoutUs, this.#latencyUs * BONDED_RESPONSE)
+    const untilUs = nowUs - Math.max(responseUs, rttUs, MIN_NAK_INTERVAL_US)
+    const kept = this.#reported.findIndex(({ atUs }) => atUs > untilUs)
+    const overdue = kept === 0 ? [] : this.#reported.splice(0, kept === -1 ? Infinity : kept)
+    const ranges = overdue.flatMap(({ range: { first, last } }) =>
+      this.#buffer.missing(first, addToSequence(last, 1), Infinity),
+    )
+    for (let i = 0; i < ranges.length; i += MAX_LOSS_RANGES) {
+      this.#send(ranges.slice(i, i + MAX_LOSS_RANGES), nowUs)
+    }
   }
 
   /**
@@ -147,6 +195,9 @@ export class LossReporter {
 
   #send(ranges: readonly LossRange[], nowUs: number): void {
     if (ranges.length === 0) return
+    if (this.#isBonded && this.#reported.length < MAX_REPORTED) {
+      for (const range of ranges) this.#reported.push({ range, atUs: nowUs })
+    }
     const list = encodeLossList(ranges)
     if (this.#budget.take(nowUs, HEADER_BYTES + list.length)) {
       this.#sentReports++

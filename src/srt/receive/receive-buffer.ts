@@ -10,7 +10,7 @@
  *
  * @module
  */
-import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
+import { addToSequence, sequenceDistance } from '../wire/counters.ts'
 import type { LossRange } from '../wire/loss-list.ts'
 
 const INITIAL_CAPACITY = 1024

@@ -6,9 +6,10 @@
  *
  * @module
  */
-import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
+import { addToSequence, sequenceDistance } from '../wire/counters.ts'
 import type { Decryption } from '../crypto/decryption.ts'
 import { RateMeter } from '../rate-meter.ts'
+import type { ReadProgress } from '../read-progress.ts'
 import type { SrtStats } from '../stats.ts'
 import type { PayloadSink } from '../types.ts'
 import type { LossRange } from '../wire/loss-list.ts'
@@ -28,8 +29,9 @@ import { ReceiveBuffer } from './receive-buffer.ts'
 /** Number of latest dropped ranges that are stored to distinguish belated packets from duplicates. */
 const MAX_DROPPED_RANGES = 16
 
-export interface ReceiverOptions
-  extends AcknowledgerOptions, Omit<LossReporterOptions, 'buffer' | 'latencyUs'> {
+interface ReceiverOptions
+  extends AcknowledgerOptions, Omit<LossReporterOptions, 'buffer' | 'latencyUs' | 'progress'> {
+  readonly progress: Pick<ReadProgress, 'behind' | 'mayHaveWaited'>
   readonly delivery: DeliveryClockOptions
   /** Whether the sender sets the R flag of retransmissions, so that a late packet without the flag was reordered. */
   readonly marksRetransmissions: boolean
@@ -56,6 +58,7 @@ export class Receiver {
   readonly #counters = new ReceiverCounters()
   readonly #windowPackets: number
   readonly #marksRetransmissions: boolean
+  readonly #isBonded: boolean
   readonly #buffer: ReceiveBuffer
   readonly #acknowledger: Acknowledger
   readonly #lossReporter: LossReporter
@@ -71,6 +74,7 @@ export class Receiver {
   constructor(options: ReceiverOptions) {
     this.#windowPackets = options.windowPackets
     this.#marksRetransmissions = options.marksRetransmissions
+    this.#isBonded = options.isBonded
     this.#buffer = new ReceiveBuffer(options.initialSequenceNumber)
     this.#acknowledger = new Acknowledger(options)
     this.#lossReporter = new LossReporter({
@@ -270,7 +274,8 @@ export class Receiver {
     return {
       pktRecvTotal: counters.packets,
       byteRecvTotal: counters.bytes,
-      pktRcvLossTotal: counters.lost,
+      // Over several lines, most packets that are missing when a later one arrives are on their way.
+      pktRcvLossTotal: this.#isBonded ? this.#lossReporter.reportedPackets : counters.lost,
       pktRcvRetransTotal: counters.retransmitted,
       pktRcvDropTotal: counters.dropped,
       pktRcvBelatedTotal: counters.belated,

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { sequenceDistance } from '../../binary/sequence-number.ts'
+import { sequenceDistance } from '../wire/counters.ts'
 import type { RttEstimator } from '../rtt-estimator.ts'
 import { MIN_NAK_INTERVAL_US } from '../timers.ts'
 import type { Transmitter } from '../transmitter.ts'

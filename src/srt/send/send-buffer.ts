@@ -1,5 +1,5 @@
 /**
- * Data packets until they are acknowledged or dropped: complete datagrams in a ring indexed by sequence number.
+ * Data packets until they are acknowledged or dropped, in a ring indexed by sequence number.
  *
  *    acknowledged     dropped, not acknowledged           in flight             not sent yet
  *   ──────────────┬─────────────────────────────┬─────────────────────────┬────────────────────┬────►  sequence numbers
@@ -7,11 +7,11 @@
  *
  * @module
  */
-import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
+import { addToSequence, sequenceDistance } from '../wire/counters.ts'
 import type { LossRange } from '../wire/loss-list.ts'
 
-export class SendBuffer {
-  readonly #datagrams: (Buffer | undefined)[]
+export class SendBuffer<Packet> {
+  readonly #packets: (Packet | undefined)[]
   /** Time at which each packet was pushed. */
   readonly #queuedUs: Float64Array
   /** Time of each packet's latest retransmission; -Infinity before the first. */
@@ -30,7 +30,7 @@ export class SendBuffer {
   /** @param capacityPackets  rounded up to a power of two */
   constructor(initialSequenceNumber: number, capacityPackets: number) {
     const capacity = 2 ** Math.ceil(Math.log2(capacityPackets))
-    this.#datagrams = Array.from<Buffer | undefined>({ length: capacity })
+    this.#packets = Array.from<Packet | undefined>({ length: capacity })
     this.#queuedUs = new Float64Array(capacity)
     this.#retransmittedUs = new Float64Array(capacity)
     this.#requested = new Uint8Array(capacity)
@@ -89,20 +89,20 @@ export class SendBuffer {
     return this.#queuedUs[last & this.#mask]! - this.#queuedUs[this.#first & this.#mask]!
   }
 
-  /** @param datagram  packet with sequence number `end`; the buffer must not be full */
-  push(datagram: Buffer, nowUs: number): void {
+  /** @param packet  with sequence number `end`; the buffer must not be full */
+  push(packet: Packet, nowUs: number): void {
     const slot = this.#end & this.#mask
-    this.#datagrams[slot] = datagram
+    this.#packets[slot] = packet
     this.#queuedUs[slot] = nowUs
     this.#retransmittedUs[slot] = -Infinity
     this.#end = addToSequence(this.#end, 1)
   }
 
   /** @returns packet with sequence number `unsent`, in flight from now on; there must be one */
-  takeUnsent(): Buffer {
-    const datagram = this.#datagrams[this.#unsent & this.#mask]!
+  takeUnsent(): Packet {
+    const packet = this.#packets[this.#unsent & this.#mask]!
     this.#unsent = addToSequence(this.#unsent, 1)
-    return datagram
+    return packet
   }
 
   /** @returns part of the range that is in flight; undefined if none is */
@@ -137,14 +137,14 @@ export class SendBuffer {
   }
 
   /** @returns the oldest requested packet, recorded as retransmitted now; there must be one */
-  takeRequested(nowUs: number): Buffer {
+  takeRequested(nowUs: number): Packet {
     while (this.#requested[this.#requestedFrom & this.#mask] === 0) {
       this.#requestedFrom = addToSequence(this.#requestedFrom, 1)
     }
     const slot = this.#requestedFrom & this.#mask
     this.#withdraw(slot)
     this.#retransmittedUs[slot] = nowUs
-    return this.#datagrams[slot]!
+    return this.#packets[slot]!
   }
 
   #withdraw(slot: number): void {
@@ -183,7 +183,7 @@ export class SendBuffer {
     const packets = Math.max(0, sequenceDistance(this.#first, sequence))
     for (let i = 0; i < packets; i++) {
       const slot = this.#first & this.#mask
-      this.#datagrams[slot] = undefined
+      this.#packets[slot] = undefined
       this.#withdraw(slot)
       if (this.#first === this.#unsent) this.#unsent = addToSequence(this.#unsent, 1)
       this.#first = addToSequence(this.#first, 1)

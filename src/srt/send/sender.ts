@@ -6,14 +6,13 @@
  *
  * @module
  */
-import { nextMessageNumber } from '../../binary/message-number.ts'
-import { addToSequence, sequenceDistance } from '../../binary/sequence-number.ts'
+import { addToSequence, nextMessageNumber, sequenceDistance } from '../wire/counters.ts'
 import type { Encryption } from '../crypto/encryption.ts'
 import { RateMeter } from '../rate-meter.ts'
 import type { RttEstimator } from '../rtt-estimator.ts'
 import type { SenderStats } from '../stats.ts'
 import { TICK_MS } from '../timers.ts'
-import type { Transmitter } from '../transmitter.ts'
+import type { DataPacket, Transmitter } from '../transmitter.ts'
 import type { Ack } from '../wire/ack.ts'
 import { ExtensionType } from '../wire/extension.ts'
 import type { LossRange } from '../wire/loss-list.ts'
@@ -33,6 +32,13 @@ const MARGIN_US = 20_000
 
 /** Minimum interval between two retransmissions of a packet. */
 const MIN_RETRANSMISSION_INTERVAL_US = TICK_MS * 1000
+
+/**
+ * Packets and ranges that are looked at for reports of losses, for each new packet: a lost packet is reported until it is
+ * repaired, several times a round trip. Otherwise 2000 NAKs a second that name the whole send buffer take a core. Unused looks
+ * accumulate, up to one for each packet of the buffer.
+ */
+const LOOKS_PER_NEW = 16
 
 /** Upper limit on the round-trip time and on the variance adopted from an ACK. */
 const MAX_RTT_US = 10_000_000
@@ -67,7 +73,7 @@ export class Sender {
     invalidAcks: 0,
     naks: 0,
   }
-  readonly #buffer: SendBuffer
+  readonly #buffer: SendBuffer<DataPacket>
   readonly #dropReporter: DropReporter
   readonly #pacer: Pacer
   readonly #rate: RateMeter
@@ -77,6 +83,8 @@ export class Sender {
   readonly #transmitter: Transmitter
   readonly #peerLatencyUs: number
   readonly #encryption: Encryption | undefined
+  readonly #maxLooks: number
+  #looks: number
   #peerWindowPackets: number
   #messageNumber = 1
   #pushedUs = -Infinity
@@ -92,6 +100,7 @@ export class Sender {
     this.#transmitter = options.transmitter
     this.#peerLatencyUs = options.peerLatencyUs
     this.#encryption = options.encryption
+    this.#maxLooks = this.#looks = options.bufferPackets
     this.#peerWindowPackets = options.peerWindowPackets
   }
 
@@ -110,7 +119,7 @@ export class Sender {
   }
 
   /**
-   * @param payload  at most `MAX_PAYLOAD_BYTES`; copied
+   * @param payload  at most `MAX_PAYLOAD_BYTES`; must not be changed afterwards, since it is not copied unless it is encrypted
    * @returns false if the send buffer is full and the payload was not accepted
    */
   push(payload: Buffer, nowUs: number): boolean {
@@ -118,18 +127,17 @@ export class Sender {
       this.#counters.refused++
       return false
     }
-    const datagram = Buffer.allocUnsafe(HEADER_BYTES + payload.length)
-    writeDataHeader(datagram, {
+    const header = Buffer.allocUnsafe(HEADER_BYTES)
+    writeDataHeader(header, {
       sequence: this.#buffer.end,
       message: this.#messageNumber,
       timestampUs: this.#transmitter.timestampUs(nowUs),
       socketId: this.#transmitter.peerSocketId,
     })
-    datagram.set(payload, HEADER_BYTES)
     // Encrypted once, here: a retransmission has the same key even after a key change.
-    this.#encryption?.seal(datagram)
+    const content = this.#encryption?.seal(header, payload) ?? payload
     this.#messageNumber = nextMessageNumber(this.#messageNumber)
-    this.#buffer.push(datagram, nowUs)
+    this.#buffer.push([header, content], nowUs)
     this.#pushedUs = nowUs
     this.#transmit(nowUs)
     return true
@@ -166,6 +174,8 @@ export class Sender {
     // Ranges may overlap: one NAK visits at most as many packets as are in flight.
     let visits = this.#buffer.flightPackets
     for (const range of ranges) {
+      if (this.#looks === 0) break
+      this.#looks--
       const dropped = this.#buffer.findDropped(range)
       if (dropped !== undefined) this.#dropReporter.report(dropped, nowUs)
       const inFlight = this.#buffer.findInFlight(range)
@@ -179,14 +189,16 @@ export class Sender {
 
   /**
    * Requests the retransmission of `packets` packets from `first` on, except those already requested and those
-   * retransmitted within the last round trip.
+   * retransmitted within the last round trip. Those beyond `#looks` are left to the next report.
    *
    * @returns number of new requests
    */
   #request(first: number, packets: number, nowUs: number): number {
     const sinceUs = nowUs - Math.max(this.#rtt.rttUs, MIN_RETRANSMISSION_INTERVAL_US)
+    const looks = Math.min(packets, this.#looks)
+    this.#looks -= looks
     let requested = 0
-    for (let i = 0; i < packets; i++) {
+    for (let i = 0; i < looks; i++) {
       const sequence = addToSequence(first, i)
       const isDue = this.#buffer.retransmittedUs(sequence) <= sinceUs
       if (isDue && this.#buffer.request(sequence)) requested++
@@ -233,26 +245,29 @@ export class Sender {
   }
 
   #retransmit(nowUs: number): void {
-    const datagram = this.#buffer.takeRequested(nowUs)
-    markRetransmitted(datagram)
+    const packet = this.#buffer.takeRequested(nowUs)
+    const [header, payload] = packet
+    markRetransmitted(header)
     this.#retransmissionBudget.countRetransmission()
     this.#counters.retransmittedPackets++
-    this.#counters.retransmittedBytes += datagram.length - HEADER_BYTES
-    this.#send(datagram, nowUs)
+    this.#counters.retransmittedBytes += payload.length
+    this.#send(packet, nowUs)
   }
 
   #sendNew(nowUs: number): void {
     if (this.#buffer.flightPackets === 0) this.#retransmissionTimer.handleProgress(nowUs)
     this.#retransmissionBudget.countNew()
+    this.#looks = Math.min(this.#maxLooks, this.#looks + LOOKS_PER_NEW)
     this.#send(this.#buffer.takeUnsent(), nowUs)
   }
 
-  #send(datagram: Buffer, nowUs: number): void {
+  #send(packet: DataPacket, nowUs: number): void {
+    const { length } = packet[1]
     this.#counters.packets++
-    this.#counters.bytes += datagram.length - HEADER_BYTES
+    this.#counters.bytes += length
     this.#retransmissionTimer.handleSent(nowUs)
-    this.#pacer.countSent(datagram.length, nowUs)
-    this.#transmitter.send(datagram, nowUs)
+    this.#pacer.countSent(HEADER_BYTES + length, nowUs)
+    this.#transmitter.send(packet, nowUs)
   }
 
   stats(): SenderStats {
@@ -274,6 +289,7 @@ export class Sender {
       pktFlowWindow: this.#peerWindowPackets,
       pktSndBuf: this.#buffer.flightPackets + this.#buffer.waitingPackets,
       msSndBuf: this.#buffer.spanUs / 1000,
+      msPeerTsbPdDelay: this.#peerLatencyUs / 1000,
     }
   }
 }

@@ -6,14 +6,14 @@
  *
  * @module
  */
-import { MAX_SEQUENCE_NUMBER } from '../../binary/sequence-number.ts'
+import { MAX_SEQUENCE_NUMBER } from './counters.ts'
 import { HEADER_BYTES } from './packet.ts'
 
 export const LIGHT_ACK_BYTES = 4
 export const FULL_ACK_BYTES = 28
 
 /** Fields of small and full ACKs; a light ACK has none of them. */
-export interface AckReport {
+interface AckReport {
   readonly rttUs: number
   readonly rttVarianceUs: number
   /** Free receive buffer in packets, the sender's flow window. */

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { sequenceDistance } from '../../binary/sequence-number.ts'
+import { sequenceDistance } from './counters.ts'
 import type { LossRange } from './loss-list.ts'
 import { HEADER_BYTES } from './packet.ts'
 

@@ -45,7 +45,7 @@ export const HsFlag = {
 export const LIVE_FLAGS = 0xbf
 
 /** Version announced to peers: libsrt 1.5.1, whose behavior this implementation follows. */
-export const SRT_VERSION = 0x010501
+const SRT_VERSION = 0x010501
 
 const MAX_CONGESTION_BYTES = 16
 const MAX_FILTER_BYTES = 64

@@ -14,7 +14,7 @@
  * @module
  */
 import { ControlType, HEADER_BYTES, writeControlHeader } from './packet.ts'
-import { encodePeerAddress } from './peer-address.ts'
+import { parseIpAddress } from '../../binary/ip-address.ts'
 
 /** Length of the control information field without extension blocks. */
 export const HANDSHAKE_BYTES = 48
@@ -94,4 +94,16 @@ export function encodeHandshake(
   field.writeInt32BE(handshake.cookie, HEADER_BYTES + 28)
   field.set(encodePeerAddress(packet.peerAddress), HEADER_BYTES + 32)
   return Buffer.concat([field, ...(packet.blocks ?? [])])
+}
+
+/**
+ * Encodes the peer's IP address: 16 bytes, of which IPv4 uses the first four. The draft gives no byte order. libsrt
+ * reverses each word (srtcore/common.cpp), so 127.0.0.1 is sent as 01 00 00 7f. Receivers do not check the field.
+ *
+ * @param address  numeric, with or without zone; any other text encodes as zeros
+ */
+export function encodePeerAddress(address: string): Buffer {
+  const bytes = Buffer.alloc(16)
+  bytes.set(parseIpAddress(address))
+  return bytes.swap32()
 }

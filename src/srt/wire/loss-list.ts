@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { sequenceDistance } from '../../binary/sequence-number.ts'
+import { sequenceDistance } from './counters.ts'
 import { HEADER_BYTES, MAX_PAYLOAD_BYTES } from './packet.ts'
 
 /** Inclusive run of lost packets; `first === last` for a single one. */

@@ -1,18 +1,19 @@
 /** What a check requests, and when. */
 import t from 'tap'
 import type { Exchange } from '../../../src/check/exchange.ts'
-import { follow } from '../../../src/check/follow/follow.ts'
-import { nowMs, startOrigin } from './origin.ts'
+import { createCheckClock, type CheckClock } from '../../../src/check/follow/check-clock.ts'
+import { followStream } from '../../../src/check/follow/follow.ts'
+import { startOrigin } from './origin.ts'
 
 t.test('loads a bounded sample of an ended stream, then sends each probe once', async (t) => {
   const segments = Array.from({ length: 100 }, (_, index) => `#EXTINF:2.000,\n${index}.ts\n`)
   const text = `#EXTM3U\n#EXT-X-TARGETDURATION:2\n${segments.join('')}#EXT-X-ENDLIST\n`
   const origin = await startOrigin(t, (_, response) => response.end(text))
   const roles: Exchange['role'][] = []
-  await follow({
+  await followStream({
     url: `${origin.url}/vod.m3u8`,
     seconds: 60,
-    nowMs,
+    clock: createCheckClock(),
     onExchange: ({ role }) => roles.push(role),
   })
   t.equal(roles.filter((role) => role === 'playlist').length, 1)
@@ -28,10 +29,10 @@ t.test(
     const origin = await startOrigin(t, (_, response) => response.end(text))
     const end = new AbortController()
     const reloads: number[] = []
-    await follow({
+    await followStream({
       url: `${origin.url}/live.m3u8`,
       seconds: 60,
-      nowMs,
+      clock: skippingClock(),
       signal: end.signal,
       onExchange: ({ role, sentAtMs }) => {
         if (role === 'playlist' && reloads.push(sentAtMs) === 4) end.abort()
@@ -43,3 +44,34 @@ t.test(
     t.ok(shortestMs > 1900 && shortestMs < 4000, `pauses of ${pausesMs.join(', ')} ms`)
   },
 )
+
+t.test('ends within the body that is over `maxBytes`', async (t) => {
+  const playlist = '#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4.000,\n0.ts\n'
+  const origin = await startOrigin(t, ({ url }, response) => {
+    if (url === '/live.m3u8') response.end(playlist)
+    // The rest never comes.
+    else response.write('x'.repeat(2000))
+  })
+  const roles: Exchange['role'][] = []
+  const follow = (maxBytes: number, url: string) =>
+    followStream({
+      url: origin.url + url,
+      seconds: 60,
+      clock: createCheckClock(),
+      maxBytes,
+      onExchange: ({ role }) => roles.push(role),
+    })
+  t.equal(await follow(2000, '/live.m3u8'), true)
+  t.notOk(roles.includes('segment'))
+})
+
+/** A clock that skips the time of each sleep. */
+function skippingClock(): CheckClock {
+  const clock = createCheckClock()
+  let skippedMs = 0
+  return {
+    ...clock,
+    nowMs: () => clock.nowMs() + skippedMs,
+    sleep: async (ms) => void (skippedMs += ms),
+  }
+}

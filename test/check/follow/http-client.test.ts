@@ -1,24 +1,27 @@
 /** The client of a check, against servers on loopback. */
+import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { createCheckClock } from '../../../src/check/follow/check-clock.ts'
 import { HttpClient } from '../../../src/check/follow/http-client.ts'
 import { freePort } from '../../support/free-port.ts'
 import { until } from '../../support/until.ts'
-import { nowMs, startOrigin } from './origin.ts'
+import { startOrigin } from './origin.ts'
 
+const clock = createCheckClock()
 const signal = new AbortController().signal
 const GZIP = { 'accept-encoding': 'gzip' }
 
 t.test('measures the times of a reply and the longest pause of its body', async (t) => {
   let [timeMs, readings] = [0, 0]
-  const clock = () => (readings++, timeMs)
+  const counted = { ...clock, nowMs: () => (readings++, timeMs) }
   const origin = await startOrigin(t, async (_, response) => {
     response.write('a'.repeat(100))
     await until('the client has the headers', () => readings > 1)
     timeMs = 10_000
     response.end('b')
   })
-  const client = new HttpClient(origin.url, clock, signal)
+  const client = new HttpClient(origin.url, counted, signal)
   const { exchange } = (await client.load({ role: 'segment', url: `${origin.url}/1.ts` }))!
   const { reply } = exchange
   t.match(reply, { status: 200, protocol: 'http/1.1', url: `${origin.url}/1.ts` })
@@ -37,7 +40,7 @@ t.test('asks for the coding of the request, and decodes the body', async (t) => 
       response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': encoded.length })
     response.end(isGzip ? encoded : '#EXTM3U\n')
   })
-  const client = new HttpClient(origin.url, nowMs, signal)
+  const client = new HttpClient(origin.url, clock, signal)
   const url = `${origin.url}/live.m3u8`
   const plain = await client.load({ role: 'playlist', url })
   const coded = await client.load({ role: 'playlist', url, headers: GZIP })
@@ -56,7 +59,7 @@ t.test('uses credentials at their origin, and tells nobody about them', async (t
     response.end()
   })
   const address = `${origin.url.replace('//', '//user:secret@')}/live.m3u8?token=secret`
-  const client = new HttpClient(address, nowMs, signal)
+  const client = new HttpClient(address, clock, signal)
   const loaded = await client.load({ role: 'playlist', url: address })
   t.equal(
     origin.requests[0]!.headers.authorization,
@@ -76,7 +79,7 @@ t.test('gives up after five redirects', async (t) => {
     response.writeHead(302, { location: `${url}x` })
     response.end()
   })
-  const client = new HttpClient(origin.url, nowMs, signal)
+  const client = new HttpClient(origin.url, clock, signal)
   const loaded = await client.load({ role: 'playlist', url: `${origin.url}/a` })
   t.equal(loaded!.exchange.failure, 'redirected more than 5 times')
   t.equal(origin.requests.length, 6)
@@ -99,7 +102,7 @@ t.test('says why there is no reply', async (t) => {
       response.end('no gzip')
     }
   })
-  const client = new HttpClient(origin.url, nowMs, signal)
+  const client = new HttpClient(origin.url, clock, signal)
   const failure = async (url: string, timeoutMs = 10_000) =>
     (await client.load({ role: 'playlist', url, timeoutMs }))!.exchange.failure
   t.equal(await failure(`http://127.0.0.1:${port}/`), 'the connection was refused')
@@ -110,23 +113,29 @@ t.test('says why there is no reply', async (t) => {
 })
 
 t.test('sends at most 6 requests at once, 4 of them to be held', async (t) => {
+  const held: ServerResponse[] = []
+  let most = 0
+  // Replies once so many are open, and a while later, so that more would come.
   const origin = await startOrigin(t, (_, response) => {
-    setTimeout(() => response.end('a'), 50)
+    if (held.push(response) !== most) return
+    setTimeout(() => held.splice(0).forEach((each) => each.end('a')), 50)
   })
-  const client = new HttpClient(origin.url, nowMs, signal)
-  const load = (role: 'segment' | 'blocking') => client.load({ role, url: `${origin.url}/${role}` })
-  await Promise.all(Array.from({ length: 12 }, () => load('blocking')))
-  t.equal(origin.maxOpen, 4)
-  await Promise.all(Array.from({ length: 20 }, () => load('segment')))
-  t.equal(origin.maxOpen, 6)
+  const client = new HttpClient(origin.url, clock, signal)
+  const load = (role: 'segment' | 'blocking', length: number) =>
+    Promise.all(Array.from({ length }, () => client.load({ role, url: `${origin.url}/${role}` })))
+  most = 4
+  await load('blocking', 3 * most)
+  t.equal(origin.maxOpen, most)
+  most = 6
+  await load('segment', 3 * most)
+  t.equal(origin.maxOpen, most)
 })
 
 t.test('drops replies that come after the end of the check', async (t) => {
-  const origin = await startOrigin(t, () => undefined)
   const end = new AbortController()
-  const client = new HttpClient(origin.url, nowMs, end.signal)
+  const origin = await startOrigin(t, () => void setImmediate(() => end.abort()))
+  const client = new HttpClient(origin.url, clock, end.signal)
   const loading = client.load({ role: 'playlist', url: `${origin.url}/a` })
-  setTimeout(() => end.abort(), 50)
   t.equal(await loading, undefined)
   t.equal(await client.load({ role: 'playlist', url: `${origin.url}/b` }), undefined)
   t.equal(origin.requests.length, 1)

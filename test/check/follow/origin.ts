@@ -45,8 +45,3 @@ export async function startOrigin(t: Test, handle: Handler): Promise<Origin> {
     },
   }
 }
-
-/** Milliseconds since 1970. */
-export function nowMs(): number {
-  return Date.now()
-}

@@ -2,7 +2,8 @@
 import t from 'tap'
 import { inspectMedia } from '../../../src/check/media/inspect.ts'
 import { readFixture } from '../../mpegts/demux.ts'
-import type { VideoSample } from '../../../src/mp4/video-samples.ts'
+import type { Sample } from '../../../src/mp4/sample.ts'
+import type { VideoFormat } from '../../../src/mp4/video-format.ts'
 import { fragment, readAudio, readVideo, unitsOfKind } from '../../mp4/fragmented-track.ts'
 import { listBoxes } from '../../mp4/box-tree.ts'
 import { pesPacket, TsBuilder, tsPacket } from '../../mpegts/ts-builder.ts'
@@ -109,7 +110,7 @@ t.test('finds parameter sets of the base layer in samples of H.265', async (t) =
 })
 
 t.test('takes the codec of hev1 from the samples if the sample entry has no SPS', async (t) => {
-  const [{ format }] = H265 as [VideoSample]
+  const [{ format }] = H265 as [Sample<VideoFormat>]
   const { parameterSets, sequence } = format
   const nals = parameterSets.flatMap(({ nal }) => {
     const length = Buffer.alloc(4)

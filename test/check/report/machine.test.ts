@@ -2,8 +2,7 @@
  * The reports for machines: JSON, JUnit and the exit status.
  */
 import t from 'tap'
-import { formatJson } from '../../../src/check/report/json.ts'
-import { formatJunit } from '../../../src/check/report/junit.ts'
+import { formatJson, formatJunit } from '../../../src/check/report/machine.ts'
 import { exitStatus, verdicts } from '../../../src/check/report/verdicts.ts'
 import { finding, nothingFetched, PART_EVIDENCE, result, rule } from './results.ts'
 

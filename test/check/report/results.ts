@@ -3,11 +3,11 @@
  *
  * @module
  */
-import type { CheckResult } from '../../../src/check/check-result.ts'
-import type { Finding } from '../../../src/check/judge.ts'
+import type { CheckResult } from '../../../src/check/check-stream.ts'
+import type { Finding } from '../../../src/check/judge/judge.ts'
 import { parseMediaPlaylist } from '../../../src/check/playlist/media-playlist.ts'
 import type { Evidence, Rule, RuleText } from '../../../src/check/rules/rule.ts'
-import type { RenditionSummary } from '../../../src/check/summary.ts'
+import type { RenditionFigures } from '../../../src/check/rules/subjects.ts'
 
 const START_MS = Date.UTC(2026, 0, 1, 12)
 export const BASE = 'https://media.example/video/studio/'
@@ -54,7 +54,7 @@ const FRAMES = {
 
 const SOUNDTRACK = { kind: 'audio', id: 257, codec: 'mp4a.40.2', ...FRAMES } as const
 
-const RENDITIONS: readonly RenditionSummary[] = [
+const RENDITIONS: readonly RenditionFigures[] = [
   {
     playlist: VIDEO,
     variants: [],
@@ -88,6 +88,7 @@ export function result(findings: readonly Finding[], rest: Partial<CheckResult> 
     bytes: 1_234_567,
     failures: 0,
     unrecorded: 0,
+    isCutShort: false,
     ...rest,
   }
 }

@@ -1,6 +1,6 @@
 /** Each rule on CMAF, and those on all media that fMP4 can break, broken once in a session of our own. */
 import t from 'tap'
-import type { Exchange, Role } from '../../../src/check/exchange.ts'
+import type { Exchange, RequestRole } from '../../../src/check/exchange.ts'
 import { FIRST_PART, PART_TARGET_SEC, recordCmaf } from '../cmaf-session.ts'
 import { withBody } from '../session.ts'
 import { breaks, editMedia, editMultivariant, judge, keepsAll } from './fixture.ts'
@@ -62,7 +62,7 @@ function editVideo(
 /** Edits the segment, or the part, of an index. */
 function edit(
   exchanges: readonly Exchange[],
-  role: Role,
+  role: RequestRole,
   index: number,
   change: (bytes: Buffer) => Buffer,
 ): Exchange[] {

@@ -5,7 +5,7 @@
  */
 import type { Test } from 'tap'
 import { isReload, type Exchange } from '../../../src/check/exchange.ts'
-import { Judge, type Finding } from '../../../src/check/judge.ts'
+import { Judge, type Finding } from '../../../src/check/judge/judge.ts'
 import type { Rule } from '../../../src/check/rules/rule.ts'
 import { RULES } from '../../../src/check/rules/table.ts'
 import { ORIGIN, recordSession, withBody, type SessionOptions } from '../session.ts'

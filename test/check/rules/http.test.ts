@@ -1,6 +1,6 @@
 /** Each rule on HTTP, broken once in a session of our own. */
 import t from 'tap'
-import type { Exchange, Reply, Role } from '../../../src/check/exchange.ts'
+import type { Exchange, Reply, RequestRole } from '../../../src/check/exchange.ts'
 import { recordSession } from '../session.ts'
 import { breaks, judge, keepsAll } from './fixture.ts'
 
@@ -16,7 +16,7 @@ const EDITED = SESSION.filter(
 type Edit = (exchange: Exchange) => Exchange
 
 /** Edits the newest exchange of a role. */
-function edit(session: readonly Exchange[], role: Role, change: Edit): Exchange[] {
+function edit(session: readonly Exchange[], role: RequestRole, change: Edit): Exchange[] {
   const index = session.findLastIndex((exchange) => exchange.role === role)
   return session.with(index, change(session[index]!))
 }
@@ -51,7 +51,7 @@ const fails: Edit = (exchange) => ({
   failure: 'no reply within 10 s',
 })
 
-const CASES: readonly [id: string, role: Role, ...edits: Edit[]][] = [
+const CASES: readonly [id: string, role: RequestRole, ...edits: Edit[]][] = [
   ['PLAYLIST_NOT_FETCHED', 'blocking', status(404), status(500)],
   ['PLAYLIST_NOT_FETCHED', 'multivariant', status(403)],
   ['MEDIA_NOT_FETCHED', 'part', status(404)],

@@ -6,10 +6,10 @@
 import { isReload, type Exchange, type Reply } from '../../../src/check/exchange.ts'
 import {
   parseMediaPlaylist,
-  type MediaPlaylist,
+  type ParsedPlaylist,
 } from '../../../src/check/playlist/media-playlist.ts'
 import { crc32Mpeg2 } from '../../../src/binary/crc32.ts'
-import { movePcr, movePesTimes } from '../../../src/publisher/packet-times.ts'
+import { movePcr, movePesTimes } from '../../../src/pace/packet-times.ts'
 import { editPackets, placePackets, VIDEO_PID, type PlacedPacket } from '../../mpegts/edit.ts'
 import { withBody } from '../session.ts'
 
@@ -151,7 +151,7 @@ export function inTransportStream(
 }
 
 /** Adds the parts of listed segments to media by URL. */
-function addParts(media: Map<string, Reply>, { segments, url }: MediaPlaylist): void {
+function addParts(media: Map<string, Reply>, { segments, url }: ParsedPlaylist): void {
   for (const { parts, sequence } of segments) {
     const segment = media.get(new URL(`e-${sequence}.ts`, url).href)
     for (const [index, { url }] of parts.entries()) {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Exchange } from '../../../src/check/exchange.ts'
 import { RULES } from '../../../src/check/rules/table.ts'
-import { movePesTimes, readPesTimes } from '../../../src/publisher/packet-times.ts'
+import { movePesTimes, readPesTimes } from '../../../src/pace/packet-times.ts'
 import { patSection, TsBuilder, tsPacket } from '../../mpegts/ts-builder.ts'
 import { recordSession } from '../session.ts'
 import { breaks, editMedia, editMultivariant, judge, keepsAll, load, playlist } from './fixture.ts'

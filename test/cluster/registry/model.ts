@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { StreamState } from '../../../src/contract/state.ts'
+import type { StreamState } from '../../../src/api/records.ts'
 import { MillraceError } from '../../../src/errors.ts'
 import type {
   Advance,
@@ -17,15 +17,15 @@ import type {
   Restoration,
   Stopped,
   StopOptions,
-} from '../../../src/cluster/registry/calls.ts'
+  SequenceClock,
+} from '../../../src/cluster/registry/registry.ts'
 import type {
-  Continuation,
+  Handover,
   NodeRecord,
   RegisteredNode,
   RegisteredStream,
-  StreamSettings,
-} from '../../../src/cluster/registry/records.ts'
-import type { SequenceClock } from '../../../src/cluster/registry/registry.ts'
+  UncheckedOptions,
+} from '../../../src/cluster/registry/registered.ts'
 
 import { OutboxModel } from './outbox-model.ts'
 
@@ -48,6 +48,7 @@ interface StoredStream extends Omit<RegisteredStream, 'id' | 'owner' | 'ownerUrl
   readonly discontinuity: number
   readonly targets?: Advance['targets']
   readonly renditions?: unknown
+  readonly keyIssuedAtMs: number
   readonly expiresAtMs: number
 }
 
@@ -164,13 +165,17 @@ export class RegistryModel {
 
   start(
     id: string,
-    { settings, ...key }: Pick<Restoration, 'settings' | 'keyExpiresAtMs'>,
+    {
+      options,
+      ...key
+    }: Pick<Restoration, 'options' | 'keyExpiresAtMs'> & { keyIssuedAtMs?: number },
   ): RegisteredStream {
     const nowMs = this.#now()
     const keyExpiresAtMs = key.keyExpiresAtMs + Math.max(0, this.#floorSec(id) * 1000 - nowMs)
     const { sequenceClock: clock, maxStreams = 100_000 } = this.#options
     this.#sweep(nowMs)
     let stream = this.streams.get(id)
+    const issuedBeforeMs = stream?.keyIssuedAtMs ?? 0
     if (stream === undefined || stream.status === 'STOPPED') {
       const live = [...this.nodes.values()].filter(({ deadlineMs }) => deadlineMs > nowMs)
       const max = maxStreams * Math.max(1, live.length)
@@ -204,22 +209,29 @@ export class RegistryModel {
           first: media,
           media,
         },
-        ...{ startedAtMs: nowMs, keyExpiresAtMs, settings: {}, expiresAtMs: Infinity },
+        ...{ startedAtMs: nowMs, keyExpiresAtMs, keyIssuedAtMs: 0, options: {} },
+        expiresAtMs: Infinity,
       }
       this.unclaimed.set(id, keyExpiresAtMs)
     } else if (keyExpiresAtMs > stream.keyExpiresAtMs) {
       stream = { ...stream, keyExpiresAtMs }
       if (stream.owner === '') this.unclaimed.set(id, keyExpiresAtMs)
     }
-    this.streams.set(id, { ...stream, settings: { ...stream.settings, ...settings } })
+    const floorMs = this.#floorSec(id) * 1000
+    const keyIssuedAtMs = Math.max(key.keyIssuedAtMs ?? 0, floorMs, issuedBeforeMs)
+    this.streams.set(id, {
+      ...stream,
+      keyIssuedAtMs,
+      options: { ...stream.options, ...options },
+    })
     return this.#describe(id)!
   }
 
-  update(id: string, settings: StreamSettings): RegisteredStream | undefined {
+  update(id: string, options: UncheckedOptions): RegisteredStream | undefined {
     this.#now()
     const stream = this.streams.get(id)
     if (stream === undefined) return undefined
-    this.streams.set(id, { ...stream, settings: { ...stream.settings, ...settings } })
+    this.streams.set(id, { ...stream, options: { ...stream.options, ...options } })
     return this.#describe(id)
   }
 
@@ -245,21 +257,23 @@ export class RegistryModel {
     const isKnown = isFree || this.#knowsNumbers(id, owner)
     const mayTake = isKnown || this.#isSettled(node, nowMs)
     if (!isFree && (this.leases.has(owner) || !mayTake)) return refuse('owned')
-    if (!isKnown) skip = Math.max(skip, UNSEEN)
-    if (stream.server !== this.#options.server()) skip += UNSEEN
-    let { first, media, discontinuity } = stream
-    if (skip > 0 || first + this.#window(id).length !== media) {
-      media += skip
-      first = media
-      discontinuity += Math.ceil(skip / 100)
-      this.windows.delete(id)
+    let { first, media, discontinuity, server } = stream
+    if (status !== 'STOPPED') {
+      server = this.#options.server()
+      if (!isKnown) skip = Math.max(skip, UNSEEN)
+      if (stream.server !== server) skip += UNSEEN
+      if (skip > 0 || first + this.#window(id).length !== media) {
+        media += skip
+        first = media
+        discontinuity += Math.ceil(skip / 100)
+        this.windows.delete(id)
+      }
     }
     this.streams.set(id, {
       ...stream,
       fence: Math.max(fence + 1, nowMs),
-      ...{ first, media, discontinuity, owner: node, epoch, serial: 0, isYielded: false },
+      ...{ first, media, discontinuity, server, owner: node, epoch, serial: 0, isYielded: false },
       since: this.leases.get(node)!.sinceMs,
-      server: this.#options.server(),
       status: status === 'STREAMING' ? 'INTERRUPTED' : status,
     })
     this.unclaimed.delete(id)
@@ -277,11 +291,15 @@ export class RegistryModel {
     const { serial, entries, free, targets, renditions, leaseSinceMs } = advance
     const { status = stream.status, isYielded = false } = advance
     const isStale = stream.fence > fence || stream.owner !== node
-    if (isStale || stream.status === 'STOPPED') {
+    const isStopped = stream.status === 'STOPPED'
+    const stopped = (): Advanced => ({ outcome: 'stopped', stream: this.#describe(id)! })
+    if (isStale || (isStopped && (stream.lingersUntilMs ?? 0) <= this.#now())) {
       this.#raise(id, free)
-      return { outcome: isStale ? 'stale' : 'stopped', stream: this.#describe(id)! }
+      return isStale ? { outcome: 'stale', stream: this.#describe(id)! } : stopped()
     }
-    if (serial <= stream.serial) return { outcome: 'accepted', free: freeOf(stream) }
+    if (serial <= stream.serial) {
+      return isStopped ? stopped() : { outcome: 'accepted', free: freeOf(stream) }
+    }
     let { first } = stream
     let values = [...this.#window(id)]
     for (const { mediaSequence, value } of entries) {
@@ -299,7 +317,7 @@ export class RegistryModel {
     if (values.length === 0) first = Math.max(first, advance.first)
     const next: StoredStream = {
       ...stream,
-      ...{ serial, status, isYielded, first },
+      ...{ serial, status: isStopped ? stream.status : status, isYielded, first },
       media: Math.max(stream.media, free.media, first + values.length),
       discontinuity: Math.max(stream.discontinuity, free.discontinuity),
       ...(stream.targets === undefined && targets !== undefined && { targets }),
@@ -313,13 +331,13 @@ export class RegistryModel {
     }
     this.streams.set(id, next)
     this.#setWindow(id, values)
-    return { outcome: 'accepted', free: freeOf(next) }
+    return isStopped ? stopped() : { outcome: 'accepted', free: freeOf(next) }
   }
 
   restore(id: string, { node, fence }: Ownership, whole: Restoration): Advanced {
     this.#now()
     const old = this.streams.get(id)
-    const { serial, status, epoch, run, startedAtMs, keyExpiresAtMs, settings } = whole
+    const { serial, status, epoch, run, startedAtMs, keyExpiresAtMs, options } = whole
     const { free, targets, renditions } = whole
     if (old !== undefined) {
       const isStopped = old.status === 'STOPPED' && old.run === run
@@ -337,9 +355,10 @@ export class RegistryModel {
     const listed = whole.entries.slice(-MAX_ENTRIES)
     const first = listed[0]?.mediaSequence ?? whole.first
     const next: StoredStream = {
-      ...{ run, fence, epoch, serial, status, startedAtMs, keyExpiresAtMs, settings, first },
+      ...{ run, fence, epoch, serial, status, startedAtMs, keyExpiresAtMs, options, first },
       ...{ owner: node, isYielded: false, since: '', expiresAtMs: Infinity },
       server: this.#options.server(),
+      keyIssuedAtMs: old?.keyIssuedAtMs ?? 0,
       media: Math.max(free.media, old?.media ?? 0, first + listed.length),
       discontinuity: Math.max(free.discontinuity, old?.discontinuity ?? 0),
       ...(targets !== undefined && { targets }),
@@ -356,19 +375,18 @@ export class RegistryModel {
     return { outcome: 'accepted', free: freeOf(next) }
   }
 
-  stop(id: string, { reason, run, by, ifExpired = false, ...times }: StopOptions): Stopped {
-    const { lingerMs, revokeMs } = times
+  stop(id: string, { reason, run, by, ...times }: StopOptions): Stopped {
+    const { lingerMs, revoke = false } = times
     const nowMs = this.#now()
     this.#sweep(nowMs)
     const stream = this.streams.get(id)
-    if (revokeMs !== undefined) this.#revoke(id, nowMs, revokeMs)
+    if (revoke) this.#revoke(id, nowMs)
     if (stream === undefined) return { outcome: 'unknown' }
     const answer = <O extends string>(outcome: O) => ({ outcome, stream: this.#describe(id)! })
     if (run !== undefined && stream.run !== run) return answer('changed')
-    if (stream.status === 'STOPPED') return { ...answer('stopped'), isFirst: false }
-    const { owner, fence, keyExpiresAtMs } = stream
+    if (stream.status === 'STOPPED') return answer('stopped')
+    const { owner, fence } = stream
     if (by !== undefined && (owner !== by.node || fence !== by.fence)) return answer('stale')
-    if (ifExpired && (owner !== '' || keyExpiresAtMs > nowMs)) return answer('changed')
     const lingersUntilMs = nowMs + lingerMs
     const ended = { status: 'STOPPED', reason, stoppedAtMs: nowMs, lingersUntilMs } as const
     const expiresAtMs = nowMs + Math.max(lingerMs, fence === 0 ? CLOCKS_MS : RETAIN_MS)
@@ -376,12 +394,12 @@ export class RegistryModel {
     this.unclaimed.delete(id)
     this.stopped.set(id, lingersUntilMs)
     if (owner !== '') this.#lingeringOf(owner).add(id)
-    const urls = stream.settings['webhookUrls']
+    const urls = stream.options['webhookUrls']
     const webhookUrls = urls === undefined ? '' : JSON.stringify(urls)
     this.outboxes.end({ streamId: id, run: stream.run }, { owner, reason, webhookUrls })
     const window = this.windows.get(id)
     if (window !== undefined) this.windows.set(id, { ...window, expiresAtMs: lingersUntilMs })
-    return { ...answer('stopped'), isFirst: true }
+    return answer('stopped')
   }
 
   get(id: string): RegisteredStream | undefined {
@@ -500,7 +518,7 @@ export class RegistryModel {
     const stream = this.streams.get(id)
     if (stream === undefined) return
     const { targets: _1, renditions: _2, ...rest } = stream
-    this.streams.set(id, { ...rest, settings: {} })
+    this.streams.set(id, { ...rest, options: {} })
   }
 
   #lingeringOf(node: string): Set<string> {
@@ -528,8 +546,8 @@ export class RegistryModel {
     return Math.max(this.floors.get(id) ?? 0, this.floorOfAll ?? 0)
   }
 
-  #revoke(id: string, nowMs: number, lifetimeMs: number): void {
-    const issuedAtMs = Math.max(nowMs, (this.streams.get(id)?.keyExpiresAtMs ?? 0) - lifetimeMs)
+  #revoke(id: string, nowMs: number): void {
+    const issuedAtMs = Math.max(nowMs, this.streams.get(id)?.keyIssuedAtMs ?? 0)
     const floorSec = Math.max(Math.floor(issuedAtMs / 1000), this.#floorSec(id)) + 1
     this.floors.set(id, floorSec)
     if (this.floors.size <= (this.#options.maxFloors ?? 100_000)) return
@@ -549,7 +567,7 @@ export class RegistryModel {
     else this.windows.set(id, { values, expiresAtMs: Infinity })
   }
 
-  #grant(id: string): { outcome: 'granted' } & Continuation {
+  #grant(id: string): { outcome: 'granted' } & Handover {
     const { first, targets, renditions, ...stream } = this.streams.get(id)!
     return {
       outcome: 'granted',
@@ -565,7 +583,8 @@ export class RegistryModel {
     const stored = this.streams.get(id)
     if (stored === undefined) return undefined
     const { owner, serial: _1, first: _2, media: _3, discontinuity: _4, ...rest } = stored
-    const { targets: _5, renditions: _6, expiresAtMs: _7, since: _8, server: _9, ...stream } = rest
+    const { targets: _5, renditions: _6, expiresAtMs: _7, since: _8, server: _9, ...shown } = rest
+    const { keyIssuedAtMs: _10, ...stream } = shown
     const url = this.nodes.get(owner)?.record.url
     const keyFloorSec = this.#floorSec(id)
     return {

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { StopReason } from '../../../src/contract/state.ts'
+import type { StopReason } from '../../../src/api/records.ts'
 import type {
   EndedRun,
   OutboxChanges,

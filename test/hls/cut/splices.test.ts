@@ -5,7 +5,7 @@ import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import type { Segment } from '../../../src/hls/store/segment.ts'
 import { Packager, type PackagerOutput } from '../../../src/hls/packager.ts'
-import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
 import { decodeSpliceInfo } from '../../../src/mpegts/psi/splice-info.ts'
 import {
   spliceInsert,

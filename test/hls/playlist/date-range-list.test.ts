@@ -1,7 +1,6 @@
 import t from 'tap'
 import type { DateRange } from '../../../src/hls/date-range.ts'
-import { DateRangeList } from '../../../src/hls/playlist/date-range-list.ts'
-import { DateRangeText } from '../../../src/hls/playlist/date-range-text.ts'
+import { DateRangeList, DateRangeText } from '../../../src/hls/playlist/date-range-list.ts'
 import type { PlaylistSegment } from '../../../src/hls/playlist/playlist.ts'
 
 const WALL_MS = Date.UTC(2026, 0, 1)

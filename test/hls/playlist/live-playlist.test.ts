@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { LivePlaylist } from '../../../src/hls/playlist/live-playlist.ts'
 import { FileStore } from '../../../src/hls/store/file-store.ts'
-import type { SegmentOwner } from '../../../src/hls/store/holding.ts'
+import type { SegmentOwner } from '../../../src/hls/store/cache-account.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { createSegment, type Segment } from '../../../src/hls/store/segment.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'

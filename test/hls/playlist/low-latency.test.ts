@@ -443,13 +443,13 @@ t.test('any rows, gaps, discontinuities, shortages and drops keep the rules', as
             if (!source.renditions.includes('cmaf-audio-1')) source.join('cmaf-audio-1')
           } else if (each.type === 'drop') {
             // The cache drops a listed segment of an idle stream for others.
-            files.rest()
+            files.markIdle()
             const other = new LivePresentation({
               ...{ ...OPTIONS, cache, epoch: 'o', playlistSegments: 6 },
             })
             new PartSource(other, ['cmaf-video-1'], 'o').complete({ sizeBytes: 30_000 })
             other.discard()
-          } else if (each.type === 'rest') files.rest()
+          } else if (each.type === 'rest') files.markIdle()
           verify()
         }
         if (source.openParts > 0) source.complete()

@@ -60,7 +60,7 @@ t.test('an idle stream that gives a segment gives its parts', async (t) => {
   const idle = startStream(cache, 'idle')
   for (let index = 0; index < 3; index++) idle.source.segment()
   t.equal(idle.files.availability(idle.partOf(0)), 'current')
-  idle.files.rest()
+  idle.files.markIdle()
   const live = startStream(cache, 'live')
   for (let index = 0; index < 2; index++) live.source.segment()
   t.ok(cache.stats.yielded >= 2)
@@ -103,7 +103,7 @@ t.test('no part has bytes of another while streams compete for recycled memory',
     const { source, files, read, isIntact, partOf } = stream
     source.part()
     if (source.openParts >= 3 + random.below(10)) source.complete()
-    if (random.chance(0.01)) files.rest()
+    if (random.chance(0.01)) files.markIdle()
     if (turn % 10 === 0) {
       for (const { parts } of read().segments) {
         for (const { uri, gap } of parts) {

@@ -11,9 +11,7 @@ import {
   type RenditionName,
 } from '../../../src/hls/file-names.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
-import type { Part } from '../../../src/hls/store/part.ts'
-import type { InitSegment } from '../../../src/hls/store/init-segment.ts'
-import { createSegment } from '../../../src/hls/store/segment.ts'
+import { type Part, type InitSegment, createSegment } from '../../../src/hls/store/segment.ts'
 import { AUDIO, VIDEO } from '../source.ts'
 
 const WALL_MS = Date.UTC(2026, 0, 1)

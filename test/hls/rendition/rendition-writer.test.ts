@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Packager, type PackagerOptions, type PackagerOutput } from '../../../src/hls/packager.ts'
 import type { Segment } from '../../../src/hls/store/segment.ts'
-import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
 import { continuityFaults, readPackets, readPmt, readPtsTicks } from '../../support/ts-reader.ts'
@@ -125,7 +125,7 @@ t.test('further video and audio tracks make renditions in step (RFC 8216bis 6.2.
     small!.map(({ videoFrames }) => videoFrames),
     [60, 60, 60, 60],
   )
-  t.equal(result.packager.stats.strayUnits, 0)
+  t.equal(result.packager.stats.otherDroppedPackets, 0)
 })
 
 t.test(
@@ -276,7 +276,7 @@ t.test('one key frame lost on the way is no misalignment', async (t) => {
     [true, true, false, true, true],
   )
   t.equal(sentIn(result.of('video-2'), SMALL).flat().length, 299, 'a decoder had better not see it')
-  t.equal(result.packager.stats.strayUnits, 2)
+  t.equal(result.packager.stats.otherDroppedPackets, 2)
 })
 
 for (const [title, jumpSec] of [
@@ -411,10 +411,10 @@ t.test('waiting units are bounded for any input', async (t) => {
   const kept = { maxSegmentBytes: 100_000 }
   const result = run([program(value), ...small.map(unit)], kept)
   t.same(result.segments, [], 'the main video never came')
-  const { strayUnits } = result.packager.stats
-  t.ok(strayUnits >= 1500, `${strayUnits} of 2000 were dropped before the end`)
+  const { otherDroppedPackets } = result.packager.stats
+  t.ok(otherDroppedPackets >= 1500, `${otherDroppedPackets} of 2000 were dropped before the end`)
   const many = run([program(value), ...Array.from({ length: 9000 }, () => unit(small[1]!))])
-  t.ok(many.packager.stats.strayUnits >= 8192)
+  t.ok(many.packager.stats.otherDroppedPackets >= 8192)
 })
 
 t.test(

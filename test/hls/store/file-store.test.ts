@@ -6,9 +6,10 @@ import type {
   DeliveryDirectives,
   PlaylistPosition,
 } from '../../../src/hls/store/delivery-directives.ts'
+import type { Format } from '../../../src/hls/file-names.ts'
 import { FileStore } from '../../../src/hls/store/file-store.ts'
 import { slabBytesFor } from '../../../src/mpegts/mux/slab-pool.ts'
-import type { SegmentOwner } from '../../../src/hls/store/holding.ts'
+import type { SegmentOwner } from '../../../src/hls/store/cache-account.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { createStreamFile, type StreamFile } from '../../../src/hls/store/stream-file.ts'
 
@@ -18,9 +19,9 @@ const OWNER: SegmentOwner = {
   drop: () => {},
 }
 
-function setUp({ maxBytes = 1000, maxWaiters = 1000 } = {}) {
+function setUp({ maxBytes = 1000, maxWaiters = 1000, formats = ['ts'] as Format[] } = {}) {
   const cache = new SegmentCache({ maxBytes })
-  const files = new FileStore({ cache, owner: OWNER, maxWaiters })
+  const files = new FileStore({ cache, owner: OWNER, maxWaiters, formats })
   return { cache, files }
 }
 
@@ -185,6 +186,14 @@ t.test('a file is unknown until it exists, except the first playlists of a strea
   t.equal(files.availability('p24.ts'), 'unknown', 'no part comes after the end')
   files.discard()
   t.same(all(), ['unknown', 'unknown', 'unknown', 'unknown', 'unknown'])
+})
+
+t.test('awaits every multivariant playlist that the formats of the stream will have', async (t) => {
+  const { files } = setUp()
+  t.equal(files.availability('ts.m3u8'), 'future')
+  const cmaf = setUp({ formats: ['cmaf'] }).files
+  t.equal(cmaf.availability('master.m3u8'), 'future')
+  t.equal(cmaf.availability('ts.m3u8'), 'unknown')
 })
 
 t.test('a hinted part that comes as a gap is unknown (RFC 8216bis 6.2.6)', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { LivePresentation } from '../../../src/hls/playlist/live-presentation.ts'
 import { createSegment } from '../../../src/hls/store/segment.ts'
-import type { SegmentOwner } from '../../../src/hls/store/holding.ts'
+import type { SegmentOwner } from '../../../src/hls/store/cache-account.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { createStreamFile, type StreamFile } from '../../../src/hls/store/stream-file.ts'
 
@@ -271,7 +271,7 @@ t.test('an idle owner gives all it has before others give anything', async (t) =
     for (let n = 0; n < 3; n++) owner.put(15)
     owner.shrink(0)
   }
-  cache.rest(resting)
+  cache.markIdle(resting)
   for (let n = 0; n < 3; n++) t.ok(live.put(15))
   t.strictSame(resting.listed, [])
   t.match(cache.shortageOf(resting), { releasedEarly: 0, refused: 0, yielded: 3 })

@@ -5,7 +5,7 @@
  * @module
  */
 import { createHash } from 'node:crypto'
-import { movePesTimes } from '../../../src/publisher/packet-times.ts'
+import { movePesTimes } from '../../../src/pace/packet-times.ts'
 import { loas, STEREO } from '../../codec/latm-builder.ts'
 import { segmentationDescriptor, spliceInsert, timeSignal } from '../../mpegts/splice-builder.ts'
 import {

@@ -19,6 +19,7 @@ import {
   HANDSHAKE_VERSION,
   HandshakeType,
 } from '../../../src/srt/wire/handshake.ts'
+import { ControlType, controlType, isControl } from '../../../src/srt/wire/packet.ts'
 import { encodeInduction } from '../../support/induction.ts'
 import type { Target } from '../target.ts'
 
@@ -103,7 +104,8 @@ class Intruder {
   }
 
   #handleAnswer(datagram: Buffer): void {
-    const handshake = decodeHandshake(datagram)
+    const isHandshake = isControl(datagram) && controlType(datagram) === ControlType.HANDSHAKE
+    const handshake = isHandshake ? decodeHandshake(datagram) : undefined
     if (handshake === undefined) return
     const { type, cookie, socketId } = handshake
     if (type === HandshakeType.INDUCTION) this.#cookies.set(socketId, cookie)

@@ -4,7 +4,7 @@
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { publish } from '../../../src/publisher/publisher.ts'
+import { publish } from '../../../src/cli/publisher/publisher.ts'
 import { pesPacket, TsBuilder } from '../../mpegts/ts-builder.ts'
 import { h264AccessUnit } from '../../support/access-units.ts'
 import { callApi } from '../../support/service.ts'
@@ -39,7 +39,7 @@ export async function publishLargeStreams(
   const started = await Promise.all(ids.map((id) => call('start-stream', id)))
   const publishers = started.map(async ({ body }) => {
     const url = `srt://${host}:${target.srtPort}?streamid=${body.data['stream_key']}`
-    await publish({ file, url, loop: true, signal }).catch(() => undefined)
+    await publish({ file, url, loop: true, retry: true, signal }).catch(() => undefined)
   })
   const report = { streams, leastListed: Infinity, releasedEarly: 0, gaps: 0, warned: false }
   // Once more when it is over: the figures are those of the end.

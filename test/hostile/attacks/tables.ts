@@ -4,7 +4,7 @@
  * @module
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parsePublishUrl } from '../../../src/publisher/publish-url.ts'
+import { parseSrtUrl } from '../../../src/srt/io/srt-url.ts'
 import { connect, type Caller } from '../../../src/srt/index.ts'
 import { callApi } from '../../support/service.ts'
 import type { Target } from '../target.ts'
@@ -35,9 +35,7 @@ export async function publishCostly(
   while (!signal.aborted && figures.connections < MAX_CONNECTIONS) {
     const url = await startStream(target, streamId)
     const program = costly.program === undefined ? '' : `,program=${costly.program}`
-    const caller = await connect({ ...parsePublishUrl(url + program), signal }).catch(
-      () => undefined,
-    )
+    const caller = await connect({ ...parseSrtUrl(url + program), signal }).catch(() => undefined)
     if (caller !== undefined) {
       figures.connections++
       const payloads = payloadsOf(costly)

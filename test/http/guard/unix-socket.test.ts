@@ -9,13 +9,11 @@ import { pino } from 'pino'
 import t from 'tap'
 import { HttpGuard } from '../../../src/http/guard/http-guard.ts'
 import { until } from '../../support/until.ts'
-import { MemoryService } from '../memory-service.ts'
 
 t.test('cuts an idle connection', async (t) => {
   let nowMs = 0
   const guard = new HttpGuard({
     limits: { maxConnections: 10, maxBufferedMib: 1 },
-    playback: new MemoryService(),
     clock: { nowUs: () => nowMs * 1000 },
     logger: pino({ level: 'silent' }),
   })

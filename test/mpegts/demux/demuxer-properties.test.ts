@@ -1,8 +1,7 @@
 /** Properties of the demuxer for any input in any pieces. */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { Demuxer } from '../../../src/mpegts/demux/demuxer.ts'
-import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
+import { Demuxer, type DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import { frame, loas } from '../../codec/latm-builder.ts'
 import { h264AccessUnit } from '../../support/access-units.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Demuxer } from '../../../src/mpegts/demux/demuxer.ts'
-import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
+import { Demuxer, type DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
 import type { ProgramChoice } from '../../../src/mpegts/program-choice.ts'
+import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
 import { h264AccessUnit } from '../../support/access-units.ts'
 import { demux, payloadOf, programsOf, readFixture, unitsOf } from '../demux.ts'
@@ -47,6 +47,20 @@ t.test('an unbounded PES packet ends at the next unit start (13818-1 2.4.3.7)', 
   t.ok(payloadOf(unitsOf(outputs)[0]!).equals(frame(1)))
   t.strictSame(summary(demuxer.end()), ['video 6000'])
 })
+
+t.test(
+  'an unbounded PES packet that is cut off is damaged: its last packet is not stuffed',
+  async (t) => {
+    const bytes = readFixture('demo')
+    const sizesOf = (units: readonly PesUnit[]) => units.map((unit) => payloadOf(unit).length)
+    const whole = sizesOf(unitsOf(demux(bytes), 0x100))
+    for (let packets = 100; packets < 400; packets++) {
+      const units = unitsOf(demux(bytes.subarray(0, packets * 188)), 0x100)
+      const isCut = sizesOf(units).at(-1)! < whole[units.length - 1]!
+      t.equal(units.at(-1)!.damaged, isCut, `${packets} packets`)
+    }
+  },
+)
 
 t.test('a bounded PES packet is put out with its last transport packet', async (t) => {
   const demuxer = new Demuxer()
@@ -869,6 +883,24 @@ t.test('hostile input', async (t) => {
     const ts = new TsBuilder().program([AUDIO]).unit(0x101, audioPes(1, 3000))
     const outputs = demux(Buffer.concat(ts.packets.slice(0, -1)))
     t.strictSame(summary(outputs), ['program', 'audio 3000 damaged'])
+  })
+
+  t.test('it is damaged even if lengths on its PID were too short', async (t) => {
+    const ts = new TsBuilder().program([AUDIO])
+    ts.unit(0x101, pesPacket(frame(1, 1000), { ptsTicks: 3000, length: 100 }))
+    ts.unit(0x101, audioPes(2, 6000))
+    const outputs = demux(Buffer.concat(ts.packets.slice(0, -1)))
+    t.strictSame(summary(outputs), ['program', 'audio 3000', 'audio 6000 damaged'])
+  })
+
+  t.test('payload behind the end proves no length wrong: a PES start may be lost', async (t) => {
+    const ts = new TsBuilder().program([AUDIO]).unit(0x101, audioPes(1, 3000))
+    const before = ts.bytes
+    ts.packet({ pid: 0x101, payload: Buffer.alloc(184) }).unit(0x101, audioPes(3, 9000, 1000))
+    const demuxer = new Demuxer()
+    demuxer.push(before)
+    demuxer.end()
+    t.strictSame(summary(demuxer.push(ts.bytes.subarray(before.length))), ['audio 9000'])
   })
 })
 

@@ -1,7 +1,6 @@
 /** Conversion of LATM to ADTS. */
 import t from 'tap'
-import { Demuxer } from '../../../src/mpegts/demux/demuxer.ts'
-import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
+import { Demuxer, type DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
 import { frame, loas, type MuxFields } from '../../codec/latm-builder.ts'
 import { demux, payloadOf, unitsOf } from '../demux.ts'
 import { pesPacket, TsBuilder } from '../ts-builder.ts'

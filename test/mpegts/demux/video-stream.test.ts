@@ -1,6 +1,6 @@
 /** Classification of access units: random access points, frames and fields, captions. */
 import t from 'tap'
-import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer-output.ts'
+import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
 import { BitWriter, byteStream, nalUnit } from '../../codec/nal-builder.ts'
 import { captions } from './captions.ts'
 import { demux, readFixture, unitsOf } from '../demux.ts'

@@ -1,10 +1,12 @@
 import t from 'tap'
 import { storePackets } from '../../../src/mpegts/mux/packet-memory.ts'
 import { SegmentWriter } from '../../../src/mpegts/mux/segment-writer.ts'
-import { MAX_SLAB_BYTES, MIN_SLAB_BYTES, SlabPool } from '../../../src/mpegts/mux/slab-pool.ts'
+import { MIN_SLAB_BYTES, slabBytesFor, SlabPool } from '../../../src/mpegts/mux/slab-pool.ts'
 import { AUDIO, VIDEO } from '../../hls/source.ts'
 import { continuityFaults, readPackets } from '../../support/ts-reader.ts'
 import { tsPacket } from '../ts-builder.ts'
+
+const MAX_SLAB_BYTES = slabBytesFor(Infinity)
 
 const PROGRAM = { programNumber: 1, pcrPid: VIDEO.pid, tracks: [VIDEO, AUDIO] }
 
@@ -85,9 +87,10 @@ t.test('slabs have a quarter of the segment size, from 32 to 256 KiB', async (t)
   ] as const) {
     const it = writer()
     const sizes = new Set<number>()
+    const media = Buffer.concat(packets(segmentPackets))
     for (let segment = 0; segment < 40; segment++) {
       it.begin()
-      it.write([Buffer.concat(packets(segmentPackets))])
+      it.write([media])
       const chunks = it.finish()
       if (segment >= 35) for (const { buffer } of chunks) sizes.add(buffer.byteLength)
     }

@@ -1,9 +1,8 @@
 /**
  * SIGTERM at a node of a cluster that has several encoders.
  */
-import { setMaxListeners } from 'node:events'
 import t from 'tap'
-import { publish } from '../../../src/publisher/publisher.ts'
+import { publishDemo } from '../../support/demo-encoder.ts'
 import { createSecrets, startNodes } from '../support/node-processes.ts'
 import { startRedis } from '../support/redis.ts'
 import { callApi } from '../../support/service.ts'
@@ -20,15 +19,9 @@ t.test('a node that is closed leaves all its streams to the other', async (t) =>
   await until('both have joined', () => [node, other].every((each) => each!.id() !== ''))
   const call = (at: typeof node, name: 'start-stream' | 'streams', body: object) =>
     callApi(at!.url, name, body, env.HMAC_SECRET)
-  const stop = new AbortController()
-  setMaxListeners(0, stop.signal)
   for (let index = 0; index < ENCODERS; index++) {
     const { body } = await call(node, 'start-stream', { stream_id: `studio-${index}` })
-    const done = publish({
-      ...{ file: 'fixtures/demo.mpegts', url: String(body.data['srt_url']), loop: true },
-      signal: stop.signal,
-    }).catch(() => undefined)
-    t.teardown(() => (stop.abort(), done))
+    publishDemo(t, String(body.data['srt_url']), { mayFail: true })
   }
   const listed = async () => {
     const { body } = await call(other, 'streams', {})

@@ -3,7 +3,7 @@
  * what viewers see.
  */
 import t from 'tap'
-import { watchStream, type TestViewer } from '../support/cluster.ts'
+import { complaintsButOfWindow, watchStream, type TestViewer } from '../support/cluster.ts'
 import {
   createSecrets,
   encodeInLoop,
@@ -16,13 +16,6 @@ import { requireTool } from '../support/tools.ts'
 import { until } from '../../support/until.ts'
 
 const latestNumber = (viewer: TestViewer) => viewer.last.segments.at(-1)?.sequence ?? 0
-
-/**
- * A node that stands still takes its window with it, since it may have used numbers that nobody else knows; so does one
- * that dies, where the machine is too busy to find that within its lease.
- */
-const complaintsButOfWindow = ({ complaints }: TestViewer) =>
-  complaints.filter((complaint) => !/^(WINDOW_TOO_SHORT|HOUSE_WINDOW)/.test(complaint))
 
 async function allGrow(what: string, viewers: readonly TestViewer[], segments: number) {
   const free = viewers.map(latestNumber)

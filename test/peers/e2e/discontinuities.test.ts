@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { publish } from '../../../src/publisher/publisher.ts'
+import { publish } from '../../../src/cli/publisher/publisher.ts'
 import { openBrowser } from '../support/browser.ts'
 import { checkPlaylists } from '../../support/check-playlists.ts'
-import { openPlayer, playerState } from '../support/hls-player.ts'
+import { openPlayer, playerState, type PlayerState } from '../support/hls-player.ts'
 import { startService } from '../../support/service.ts'
 import { splice } from '../support/splice.ts'
 import { requireTool } from '../support/tools.ts'
@@ -150,7 +150,7 @@ async function playAcross(
     if (clipsAfter.has(after)) continue
     clipsAfter.set(after, await encode(folder, after, MAX_SECONDS_AFTER))
   }
-  const { server } = await startService(t, { hls: { segmentSec: 1 } })
+  const { server } = await startService(t, { hls: { segmentSec: 1, playlistSegments: 20 } })
   const browser = await openBrowser(t)
   const context = await browser.newContext()
   // More at once, and decoding takes the time that the service needs.
@@ -170,34 +170,38 @@ async function playAcross(
       // On a busy machine a call may find no time to be answered.
       const send = (file: Buffer) =>
         publish({ file, url: srtUrl, retry: true, signal: sending.signal })
-      const sent =
+      const sendBoth = () =>
         awaySec === undefined
           ? send(splice(first, second))
           : send(first)
               .then(() => sleep(awaySec * 1000))
               .then(() => send(second))
-      await until('a playlist to start with', () => server.status(streamId).live)
-      const page = await openPlayer(context, urlOf(played))
-      const atDiscontinuity = await until(
+      let sent: Promise<unknown> | undefined
+      // A busy machine may take longer to open a page than the first clip lasts.
+      const page = await openPlayer(context, urlOf(played), () => {
+        sent = sendBoth()
+        return until('a playlist to start with', () => server.status(streamId).live)
+      })
+      const untilState = (what: string, is: (state: PlayerState) => boolean) =>
+        until(
+          what,
+          async () => {
+            const state = await playerState(page)
+            return is(state) && state
+          },
+          { everyMs: 100 },
+        ).catch(async (error: unknown) => {
+          throw new Error(`${String(error)}: ${JSON.stringify(await playerState(page))}`)
+        })
+      const atDiscontinuity = await untilState(
         'the discontinuity is played',
-        async () => {
-          const state = await playerState(page)
-          return state.shown !== null && state.shown.discontinuities > 0 && state
-        },
-        { everyMs: 100 },
+        ({ shown }) => shown !== null && shown.discontinuities > 0,
       )
       // A busy browser decodes fewer frames than it plays.
-      const later = await until(
-        'it plays on',
-        async () => {
-          const state = await playerState(page)
-          const sec = state.currentTimeSec - atDiscontinuity.currentTimeSec
-          const frames = state.framesDecoded - atDiscontinuity.framesDecoded
-          return sec >= PLAYED_BEHIND_SEC && frames >= DECODED_BEHIND && state
-        },
-        { everyMs: 100 },
-      ).catch(async (error: unknown) => {
-        throw new Error(`${String(error)}: ${JSON.stringify(await playerState(page))}`)
+      const later = await untilState('it plays on', (state) => {
+        const sec = state.currentTimeSec - atDiscontinuity.currentTimeSec
+        const frames = state.framesDecoded - atDiscontinuity.framesDecoded
+        return sec >= PLAYED_BEHIND_SEC && frames >= DECODED_BEHIND
       })
       t.match(later, { ...sizeAfter, mediaError: null })
       t.strictSame(later.fatalErrors, [])

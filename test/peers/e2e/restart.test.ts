@@ -17,7 +17,7 @@ const CLI = fileURLToPath(new URL('../../../dist/cli.js', import.meta.url))
 /** Live encoder that is restarted whenever it ends, as by a supervisor, up to a limit. */
 function encodeInLoop(t: Test, url: string): void {
   const encoder =
-    'ffmpeg -v error -re -f lavfi -i testsrc2=size=640x360:rate=30 -re -f lavfi -i sine=sample_rate=48000 ' +
+    'ffmpeg -v error -re -f lavfi -i testsrc2=size=320x180:rate=30 -re -f lavfi -i sine=sample_rate=48000 ' +
     `-c:v libx264 -preset ultrafast -tune zerolatency -g 30 -pix_fmt yuv420p -c:a aac -f mpegts '${url}'`
   start(t, 'bash', ['-c', `for i in {1..100}; do ${encoder}; sleep 0.5; done`])
 }

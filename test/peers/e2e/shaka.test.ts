@@ -22,12 +22,12 @@ const CONFIG = { manifest: { availabilityWindowOverride: 3600 } }
 const PLAYED_SEC = 10
 
 const MODES = [
-  { mode: 'parts, with the same frame size', lowLatency: true, size: '640x360', height: 360 },
+  { mode: 'parts, with the same frame size', lowLatency: true, size: '320x180', height: 180 },
   {
     mode: 'whole segments, with another frame size',
     lowLatency: false,
-    size: '1280x720',
-    height: 720,
+    size: '640x360',
+    height: 360,
   },
 ]
 

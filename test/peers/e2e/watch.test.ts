@@ -1,10 +1,13 @@
 /**
- * The player page on a live stream: figures, choices, and the way back to live.
+ * The player page: figures, choices, the way back to live, and what it says while nothing plays.
  */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { openPage, playback, watchStalls } from '../support/browser.ts'
+import { AXE, findFaults } from '../support/accessibility.ts'
+import { openBrowser, openPage, playback } from '../support/browser.ts'
 import { start } from '../../support/process.ts'
+import { publishDemo } from '../../support/demo-encoder.ts'
+import { startS3Server } from '../../support/s3-server.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../../support/until.ts'
@@ -21,13 +24,12 @@ const OUTPUT = [
   ...['-sc_threshold', '0', '-b:v:0', '600k', '-b:v:1', '200k', '-c:a', 'aac', '-b:a', '64k'],
   ...['-metadata:s:a:0', 'language=eng', '-metadata:s:a:1', 'language=fra', '-f', 'mpegts'],
 ]
-/** Bounds of the latency of a viewer at the live position, and of the stalls after going there, on a busy machine. */
 const MODES = [
-  { mode: 'low-latency', lowLatency: true, maxLatencySec: 3, maxStalls: 1 },
-  { mode: 'classic', lowLatency: false, maxLatencySec: 6, maxStalls: 0 },
+  { mode: 'low-latency', lowLatency: true },
+  { mode: 'classic', lowLatency: false },
 ]
 
-for (const { mode, lowLatency, maxLatencySec, maxStalls } of MODES) {
+for (const { mode, lowLatency } of MODES) {
   const title = `the ${mode} player page shows figures, switches quality and language, and returns to live`
   t.test(title, async (t) => {
     if (!requireTool(t, 'chromium', 'ffmpeg')) return
@@ -35,15 +37,14 @@ for (const { mode, lowLatency, maxLatencySec, maxStalls } of MODES) {
       hls: { segmentSec: 1, playlistSegments: 20, lowLatency },
     })
     const { page, errors } = await watchSource(t, service)
-    const isLive = async () => (await shown(page, '#latency'))! < maxLatencySec
-    await page.focus('summary')
-    await page.keyboard.press('Enter')
+    const isLive = async () => (await page.textContent('#badge')) === 'Live'
     await until('the latency is shown', () => shown(page, '#latency'))
     await until('live', isLive)
     await until('media ahead', async () => (await shown(page, '#buffer'))! > 0)
     t.match(await page.textContent('#bitrate'), /^0\.\d Mbit\/s$/)
     t.match(await page.textContent('#dropped'), /^\d+ of \d+$/)
-    t.match(await labels(page), ['Quality', 'Language'])
+    await page.getByLabel('Quality').waitFor()
+    await page.getByLabel('Language').waitFor()
 
     await page.getByLabel('Quality').selectOption({ index: 2 })
     await until('90 lines', async () => (await playback(page)).height === 90)
@@ -58,7 +59,7 @@ for (const { mode, lowLatency, maxLatencySec, maxStalls } of MODES) {
     await page.getByRole('button', { name: 'Go live' }).waitFor()
     await page.waitForTimeout(5000)
     await page.evaluate('document.querySelector("video").play()')
-    await until('the latency from before the pause', isLive)
+    await until('live after the pause', isLive)
 
     // Playback reports a position between the seek and its event, as a busy browser may.
     await page.evaluate(`{
@@ -69,18 +70,149 @@ for (const { mode, lowLatency, maxLatencySec, maxStalls } of MODES) {
     await page.getByRole('button', { name: 'Go live' }).waitFor()
     await plays(page, 2)
     t.notOk(await isLive(), 'stays where the viewer went')
+    const behindSec = (await shown(page, '#latency'))!
     await page.getByRole('button', { name: 'Go live' }).click()
-    await until('live again', isLive)
     await page.getByRole('button', { name: 'Live', exact: true }).waitFor()
+    await until('less latency', async () => (await shown(page, '#latency'))! < behindSec)
 
-    await watchStalls(page)
     await plays(page, 5)
-    const { stalls, error } = await playback(page)
-    t.equal(error, null)
-    t.ok(stalls <= maxStalls, `${stalls} stalls`)
+    await until('still live', isLive)
+    t.equal((await playback(page)).error, null)
     t.strictSame(errors, [])
   })
 }
+
+t.test('a viewer goes back to what has left the live playlist, and to live again', async (t) => {
+  if (!requireTool(t, 'chromium')) return
+  const { endpoint, url: bucket, credentials } = await startS3Server(t)
+  const { server, url } = await startService(t, {
+    archive: { ...credentials, endpoint, url: bucket },
+    hls: { segmentSec: 1, playlistSegments: 3, dvrSec: 600 },
+  })
+  const { srtUrl } = await server.startStream({ streamId: 'studio' })
+  publishDemo(t, srtUrl)
+  const startedMs = Date.now()
+  const context = await (await openBrowser(t)).newContext()
+  await context.addInitScript({ path: AXE })
+  const page = await context.newPage()
+  const errors: string[] = []
+  page.on('pageerror', (error) => errors.push(error.message))
+  await page.goto(`${url}/watch/studio`)
+  await page.getByRole('button', { name: 'Live', exact: true }).waitFor()
+  await until('a minimum to go back', () => server.status('studio').totals.durationSec > 20)
+
+  await page.getByRole('button', { name: 'Rewind' }).click()
+  const slider = page.getByRole('slider', { name: 'Time of day' })
+  await slider.waitFor()
+  await plays(page, 1)
+  t.strictSame(await findOverflows(page), [])
+  t.strictSame(await findFaults(page), [])
+  const range = async () => ({
+    minMs: Number(await slider.getAttribute('min')),
+    maxMs: Number(await slider.getAttribute('max')),
+    valueMs: Number(await slider.inputValue()),
+  })
+  const { minMs, maxMs } = await range()
+  t.ok(Math.abs(minMs - startedMs) < 15_000, 'from the start')
+  t.ok(maxMs - minMs > 15_000)
+  await slider.press('Home')
+  await until('the first seconds', async () => {
+    const { valueMs } = await range()
+    return valueMs > minMs && valueMs < minMs + 8000
+  })
+  await plays(page, 1)
+
+  await page.getByRole('button', { name: 'Go live' }).click()
+  await slider.waitFor({ state: 'hidden' })
+  await page.getByRole('button', { name: 'Live', exact: true }).waitFor()
+  await plays(page, 1)
+  t.strictSame(errors, [])
+})
+
+t.test('the page says on the picture why nothing plays, and goes on by itself', async (t) => {
+  if (!requireTool(t, 'chromium')) return
+  const { server, url } = await startService(t, { hls: { segmentSec: 1, playlistSegments: 20 } })
+  const context = await (await openBrowser(t)).newContext()
+  await context.addInitScript({ path: AXE })
+  const page = await context.newPage()
+  const errors: string[] = []
+  page.on('pageerror', (error) => errors.push(error.message))
+  const says = async (title: string) => {
+    const heading = page.getByRole('heading', { name: title })
+    // Where a busy browser waits for the last media, it shows the notice until that plays.
+    await until(`${title}, without controls`, async () => {
+      const isSaid = await heading.isVisible()
+      return isSaid && !(await page.isVisible('#unmute')) && !(await hasControls(page))
+    }).catch(async (error: unknown) => {
+      const state = { ...(await playback(page)), notice: await page.innerText('#notice') }
+      throw new Error(`${String(error)}: ${JSON.stringify(state)}`)
+    })
+    t.strictSame(await findOverflows(page), [], title)
+    t.strictSame(await findFaults(page), [], title)
+  }
+
+  await page.goto(`${url}/watch/studio`)
+  await says('No stream of this name')
+  const { srtUrl } = await server.startStream({ streamId: 'studio' })
+  await says('The stream has not started')
+
+  let encoder = publishDemo(t, srtUrl)
+  await page.waitForSelector('#notice', { state: 'hidden' })
+  await plays(page, 1)
+  t.ok(await hasControls(page))
+  t.ok(await page.isVisible('main > #unmute'))
+  t.strictSame(await findOverflows(page), [], 'playing')
+  t.strictSame(await findFaults(page), [], 'playing')
+
+  encoder.stop()
+  await says('The stream is interrupted')
+  t.match(
+    await page.innerText('#time'),
+    /^Since \d.*\. Without an encoder it ends in (2:00|1:\d\d)\.$/,
+  )
+  await until('the last frame', () => hasPicture(page))
+  encoder = publishDemo(t, srtUrl)
+  await page.waitForSelector('#notice', { state: 'hidden' })
+  await plays(page, 1)
+
+  await context.setOffline(true)
+  await pauseAsBrowser(page)
+  await says('No connection to the server')
+  t.match(await page.innerText('#time'), /^Since \d/)
+  await until('the last frame', () => hasPicture(page))
+  await context.setOffline(false)
+  await page.waitForSelector('#notice', { state: 'hidden' })
+  await plays(page, 1)
+
+  // Before the stop, after which it calls again.
+  encoder.stop()
+  await server.stopStream('studio')
+  await says('The stream has ended')
+  t.match(await page.innerText('#time'), /^At \d/)
+  await until('the last frame', () => hasPicture(page))
+  await server.startStream({ streamId: 'studio' })
+  await says('The stream has not started')
+  t.notOk(await hasPicture(page), 'that of the stream before')
+  t.strictSame(errors, [])
+
+  await page.route('**/hls.min.js', (route) => route.abort())
+  await page.addInitScript('HTMLMediaElement.prototype.canPlayType = () => ""')
+  await page.reload()
+  await says('This browser cannot play the stream')
+})
+
+t.test('frames that the decoder keeps do not hide that the stream is interrupted', async (t) => {
+  if (!requireTool(t, 'chromium', 'ffmpeg')) return
+  const { server, url } = await startService(t, { hls: { segmentSec: 1 } })
+  const { srtUrl } = await server.startStream({ streamId: 'studio' })
+  const source = ['-re', '-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=5']
+  const codec = ['-c:v', 'libx264', '-pix_fmt', 'yuv420p', '-g', '5', '-bf', '2', '-f', 'mpegts']
+  const encoder = start(t, 'ffmpeg', ['-v', 'error', ...source, ...codec, srtUrl])
+  const { page } = await openPage(t, `${url}/watch/studio`)
+  await plays(page, 2)
+  encoder.kill('SIGKILL')
+  await page.getByRole('heading', { name: 'The stream is interrupted' }).waitFor()
+})
 
 t.test('each page that plays is one viewer', async (t) => {
   if (!requireTool(t, 'chromium', 'ffmpeg')) return
@@ -116,6 +248,16 @@ t.test('each page that plays is one viewer', async (t) => {
   t.strictSame(errors, [])
 })
 
+/** Pauses as a browser does at media that it cannot decode. */
+async function pauseAsBrowser(page: Page): Promise<void> {
+  await page.evaluate(`new Promise((resolve) => {
+    const video = document.querySelector('video')
+    Object.defineProperty(video, 'error', { value: {}, configurable: true })
+    video.addEventListener('pause', () => { delete video.error; resolve() }, { once: true })
+    video.pause()
+  })`)
+}
+
 /** Publishes two sizes and two languages, and opens the page once they are listed. */
 async function watchSource(t: Test, { server, url }: TestService) {
   const { srtUrl } = await server.startStream({ streamId: 'studio' })
@@ -124,6 +266,48 @@ async function watchSource(t: Test, { server, url }: TestService) {
   const opened = await openPage(t, `${url}/watch/studio`)
   await plays(opened.page, 1)
   return opened
+}
+
+/** Publishes the clip of the demo until the test ends or the controller aborts. */
+/** Windows in which the page scrolls sideways, or the notice is not all on the picture. */
+async function findOverflows(page: Page): Promise<string[]> {
+  const overflows: string[] = []
+  for (const [width, height] of [
+    [320, 568],
+    [390, 844],
+    [844, 390],
+    [1280, 800],
+    [2560, 1440],
+  ] as const) {
+    await page.setViewportSize({ width, height })
+    const overflow = await page.evaluate<number[]>(`(() => {
+      const { scrollWidth } = document.documentElement
+      const stage = document.querySelector('main').getBoundingClientRect()
+      const { scrollHeight, scrollWidth: noticeWidth } = document.querySelector('#notice')
+      return [scrollWidth - innerWidth, scrollHeight - stage.height, noticeWidth - stage.width]
+    })()`)
+    if (overflow.some((pixels) => pixels >= 1))
+      overflows.push(`${width} x ${height}: ${overflow.join()}`)
+  }
+  return overflows
+}
+
+function hasControls(page: Page): Promise<boolean> {
+  return page.evaluate<boolean>('document.querySelector("video").controls')
+}
+
+/** Whether the player shows a picture that is not black. */
+function hasPicture(page: Page): Promise<boolean> {
+  return page.evaluate<boolean>(`(async () => {
+    const video = document.querySelector('video')
+    const poster = Object.assign(new Image(), { src: video.poster })
+    if (video.videoWidth === 0 && !video.poster) return false
+    if (video.videoWidth === 0) await poster.decode()
+    const context = document.createElement('canvas').getContext('2d')
+    context.drawImage(video.videoWidth === 0 ? poster : video, 0, 0, 1, 1)
+    const [red, green, blue] = context.getImageData(0, 0, 1, 1).data
+    return red + green + blue > 50
+  })()`)
 }
 
 /** Waits until so much more was played. */
@@ -138,10 +322,4 @@ async function plays(page: Page, seconds: number): Promise<void> {
 async function shown(page: Page, selector: string): Promise<number | undefined> {
   const number = Number.parseFloat((await page.textContent(selector)) ?? '')
   return Number.isFinite(number) ? number : undefined
-}
-
-function labels(page: Page): Promise<string[]> {
-  return page.locator('label:visible').evaluateAll((all) => {
-    return all.map(({ firstChild }) => firstChild!.textContent!.trim())
-  })
 }

@@ -1,6 +1,5 @@
 /**
  * The interop matrix: every kind of publisher into our listener, in clear and encrypted, over networks of every kind.
- * docs/interop.md has the results.
  */
 import t from 'tap'
 import { decodeExtensions } from '../../../src/srt/wire/extension.ts'

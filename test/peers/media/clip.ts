@@ -10,7 +10,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { decodeErrors, decodeWarnings, readFrames, type ProbedStream } from '../support/media.ts'
+import { readFrames, type ProbedStream } from '../support/media.ts'
 import type { Clip } from '../../mpegts/edit.ts'
 
 const run = promisify(execFile)
@@ -67,16 +67,6 @@ export class ClipFolder {
   /** `readFrames`, once for each file. @param file  of `write` */
   readFrames(file: string): Promise<Map<number, ProbedStream>> {
     return this.#once(`frames ${file}`, () => readFrames(file))
-  }
-
-  /** `decodeErrors`, once for the same files. @param files  of `write` */
-  decodeErrors(...files: string[]): Promise<string> {
-    return this.#once(`errors ${files.join(' ')}`, () => decodeErrors(...files))
-  }
-
-  /** `decodeWarnings`, once for each file. @param file  of `write` */
-  decodeWarnings(file: string): Promise<string> {
-    return this.#once(`warnings ${file}`, () => decodeWarnings(file))
   }
 
   #pathOf(content: string | Buffer): string {

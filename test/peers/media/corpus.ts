@@ -13,7 +13,7 @@ import { TIME } from './cases/time.ts'
 import { TRACKS } from './cases/tracks.ts'
 import type { MediaCase } from './media-case.ts'
 
-/** Cases by heading of docs/media.md. */
+/** Cases by heading of docs/media-cases.md. */
 export const CORPUS: Readonly<Record<string, readonly MediaCase[]>> = {
   Codecs: CODECS,
   'Several tracks': TRACKS,

@@ -9,7 +9,7 @@ import { MULTIVARIANT_URI, TS_MULTIVARIANT_URI } from '../../../src/hls/file-nam
 import { readNalUnits } from '../../support/annex-b.ts'
 import { parseMediaPlaylist } from '../../../src/check/playlist/media-playlist.ts'
 import { parseM3u8 } from '../../support/m3u8.ts'
-import { readDecoded, type ProbedStream } from '../support/media.ts'
+import { decodeErrors, readDecoded, type ProbedStream } from '../support/media.ts'
 import { StreamJudge } from '../../support/stream-judge.ts'
 import { transmux } from '../../support/transmuxer.ts'
 import {
@@ -145,16 +145,13 @@ export class PlaylistJudge {
     )
     if (bytesOut === 'damaged') return
 
-    const errors = await Promise.all(files.map((file) => folder.decodeErrors(file)))
-    t.strictSame(errors.flatMap(ofDecoder), [], 'ffmpeg decodes the sequence in silence')
-    if (independent) {
-      const alone = await Promise.all(this.#segments.map(({ bytes }) => folder.write(bytes)))
-      t.strictSame(
-        ofDecoder(await folder.decodeErrors(...alone)),
-        [],
-        'ffmpeg decodes each segment alone',
-      )
-    }
+    const single = independent ? this.#segments : []
+    const alone = await Promise.all(single.map(({ bytes }) => folder.write(bytes)))
+    t.strictSame(
+      ofDecoder(await decodeErrors(...files, ...alone)),
+      [],
+      'ffmpeg decodes the sequence, and each segment alone, in silence',
+    )
     const sources = await Promise.all(originals.map(({ bytes }) => folder.write(bytes)))
     if (bytesOut === 'completed' || bytesOut === 'rewrapped') {
       const [decoded, before] = await Promise.all(

@@ -55,7 +55,7 @@ export interface CmafDifferences {
 export interface MediaCase {
   /** Unique, kebab-case. */
   readonly name: string
-  /** Description of the input, for docs/media.md. */
+  /** Description of the input, for docs/media-cases.md. */
   readonly input: string
   readonly make: (clips: ClipFolder) => Promise<Source | Clip>
   readonly options?: PublishOptions

@@ -3,13 +3,12 @@
  *
  * @module
  */
-import { TIME_MODULUS } from '../../../src/binary/timestamp-33.ts'
-import type { Clock } from '../../../src/clock.ts'
+import { TICKS_PER_SEC, TIME_MODULUS } from '../../../src/mpegts/timestamps.ts'
+import type { Clock } from '../../../src/timing/clock.ts'
 import { MULTIVARIANT_URI, TS_MULTIVARIANT_URI } from '../../../src/hls/file-names.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { PACKET_BYTES, SYNC_BYTE } from '../../../src/mpegts/packet.ts'
-import { TICKS_PER_SEC } from '../../../src/mpegts/timestamps.ts'
-import { readPesTimes } from '../../../src/publisher/packet-times.ts'
+import { readPesTimes } from '../../../src/pace/packet-times.ts'
 import { LiveStream } from '../../../src/stream/live-stream.ts'
 import type { LiveStreamOptions } from '../../../src/stream/live-stream-options.ts'
 import type { Publication } from '../../../src/stream/publication.ts'

@@ -1,11 +1,11 @@
 /**
- * The corpus as the tables of docs/media.md.
+ * The corpus as the tables of docs/media-cases.md.
  *
  * @module
  */
 import type { BytesOut, ExpectedPlaylist, MediaCase } from './media-case.ts'
 
-export const COLUMNS = ['Case', 'Input', 'Output', 'Warnings', 'Judges'] as const
+const COLUMNS = ['Case', 'Input', 'Output', 'Warnings', 'Judges'] as const
 
 const BYTES_OUT: Readonly<Record<BytesOut, string>> = {
   same: 'byte for byte',
@@ -16,8 +16,18 @@ const BYTES_OUT: Readonly<Record<BytesOut, string>> = {
   silenced: 'byte for byte, then silent audio',
 }
 
+/** Tables in Markdown, each under its heading. */
+export function describeCorpus(corpus: Readonly<Record<string, readonly MediaCase[]>>): string {
+  return Object.entries(corpus)
+    .map(([heading, cases]) => {
+      const rows = [COLUMNS, COLUMNS.map(() => '---'), ...cases.map(describeCase)]
+      return [`## ${heading}`, '', ...rows.map((cells) => `| ${cells.join(' | ')} |`)].join('\n')
+    })
+    .join('\n\n')
+}
+
 /** Cells of one table row, without padding. */
-export function describeCase(mediaCase: MediaCase): string[] {
+function describeCase(mediaCase: MediaCase): string[] {
   const { name, input, warnings = [] } = mediaCase
   return [
     `\`${name}\``,

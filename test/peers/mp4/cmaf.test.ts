@@ -8,8 +8,14 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import type { AudioSource } from '../../../src/mp4/audio-samples.ts'
-import { codecStringOf, timescaleOf } from '../../../src/mp4/init-segment.ts'
-import { fragment, readAudio, readVideo, unitsOfKind } from '../../mp4/fragmented-track.ts'
+import { timescaleOf } from '../../../src/mp4/init-segment.ts'
+import {
+  codecStringOf,
+  fragment,
+  readAudio,
+  readVideo,
+  unitsOfKind,
+} from '../../mp4/fragmented-track.ts'
 import { readDecoded, readFrames } from '../support/media.ts'
 import { requireTool } from '../support/tools.ts'
 

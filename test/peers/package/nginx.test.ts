@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { signPlaybackToken, type ServerOptions } from '../../../src/index.ts'
-import { publish } from '../../../src/publisher/publisher.ts'
+import { publishDemo } from '../../support/demo-encoder.ts'
 import { callStream, openSession } from '../../http/http2-client.ts'
 import { writeCertificate } from '../../support/certificate.ts'
 import { freePorts } from '../../support/free-port.ts'
@@ -18,7 +18,6 @@ import { until } from '../../support/until.ts'
 
 const CONF = fileURLToPath(new URL('../../../deploy/nginx.conf', import.meta.url))
 const SECRET = 'p'.repeat(32)
-const CLIP = new URL('../../../fixtures/demo.mpegts', import.meta.url)
 /** With low latency. */
 const PLAYLIST = 'cmaf-video-1.m3u8'
 const SEGMENT = /^[^#].*\.m4s$/m
@@ -35,12 +34,7 @@ function replaceAll(text: string, replacements: Readonly<Record<string, string>>
 async function startFront(t: Test, options: Partial<ServerOptions> = {}) {
   const { server } = await startService(t, options)
   const { srtUrl } = await server.startStream({ streamId: 'studio' })
-  const stop = new AbortController()
-  const encoder = publish({ file: CLIP, url: srtUrl, loop: true, signal: stop.signal })
-  t.teardown(async () => {
-    stop.abort()
-    await encoder.catch(() => undefined)
-  })
+  publishDemo(t, srtUrl, { mayFail: true })
 
   const folder = mkdtempSync(join(tmpdir(), 'nginx-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))

@@ -37,17 +37,20 @@ function pack(): { tarball: string; files: string[] } {
 const { tarball, files } = pack()
 
 t.test(
-  'the package contains compiled modules, their types, the dashboard, the scripts of the registry, the demo and the license',
+  'the package contains compiled modules, their types, the pages, the scripts of the registry, the demo and the license',
   async (t) => {
     const expected = ['LICENSE', 'README.md', 'fixtures/demo.mpegts', 'package.json']
-    const page = ['admin.css', 'index.html'].map((name) => `dist/http/admin/page/${name}`)
+    const pages = [
+      ...['dashboard/admin.css', 'dashboard/index.html', 'dashboard/stream.css'],
+      ...['player/index.html', 'player/player.css'],
+    ].map((name) => `dist/web/${name}`)
     const scripts = readdirSync(join(ROOT, 'src/cluster/registry/scripts')).map(
       (name) => `dist/cluster/registry/scripts/${name}`,
     )
     const isModule = (path: string) => /^dist\/[a-z0-9/-]+\.(js|d\.ts)$/.test(path)
     t.strictSame(
       files.filter((path) => !isModule(path)).toSorted(),
-      [...expected, ...page, ...scripts].toSorted(),
+      [...expected, ...pages, ...scripts].toSorted(),
     )
     const untyped = files.filter(
       (path) => path.endsWith('.js') && !files.includes(path.replace(/js$/, 'd.ts')),
@@ -97,13 +100,14 @@ t.test('the package works where it was installed into an empty folder', async (t
     t.equal(segment[0], 0x47, 'which begins with a sync byte')
     t.equal(segment.length % 188, 0)
     t.equal((await fetch(`${origin}/watch/demo`)).status, 200)
+    t.equal((await fetch(`${origin}/watch/assets/player.js`)).status, 200)
     t.equal((await fetch(`${origin}/admin/assets/main.js`)).status, 200)
     demo.kill('SIGINT')
     await demo.exit
   })
 
   await t.test(
-    'the example of README.md and a TypeScript program for each export compile, and run',
+    'the examples of docs/library.md and a TypeScript program for each export compile, and run',
     async (t) => {
       t.strictSame(
         Object.keys(PROGRAMS),
@@ -114,8 +118,12 @@ t.test('the package works where it was installed into an empty folder', async (t
         writeFileSync(join(home, `program-${index}.ts`), source)
         return `program-${index}`
       })
-      const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
-      writeFileSync(join(home, 'readme.ts'), /```ts\n([\s\S]*?)```/.exec(readme)![1]!)
+      const page = read('docs/library.md')
+      const examples = Array.from(page.matchAll(/```ts\n([\s\S]*?)```/g), ([, source], index) => {
+        writeFileSync(join(home, `library-${index}.ts`), source!)
+        return `library-${index}`
+      })
+      t.equal(examples.length, 2)
       const compilerOptions = {
         module: 'nodenext',
         target: 'es2023',
@@ -125,7 +133,7 @@ t.test('the package works where it was installed into an empty folder', async (t
         types: ['node'],
         typeRoots: [join(ROOT, 'node_modules/@types')],
       }
-      const config = { compilerOptions, files: [...names, 'readme'].map((name) => `${name}.ts`) }
+      const config = { compilerOptions, files: [...names, ...examples].map((name) => `${name}.ts`) }
       writeFileSync(join(home, 'tsconfig.json'), JSON.stringify(config))
       execFileSync(join(BIN, 'tsc'), ['-p', home], { stdio: 'pipe' })
       const exits = names.map(async (name) => {

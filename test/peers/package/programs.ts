@@ -63,11 +63,11 @@ import { checkStream } from 'millrace/check'
 console.log(typeof checkStream === 'function' ? 'ok' : 'failed')
 `,
   './client': `
-import { ApiError, Client, type AnswerData } from 'millrace/client'
+import { ApiError, Client, type ResponseData } from 'millrace/client'
 
 const reply = Response.json({ success: false, error: 'no', code: 'STREAM_NOT_FOUND' }, { status: 404 })
 const client = new Client({ url: 'http://127.0.0.1', secret: 's', fetch: async () => reply })
-const call: Promise<AnswerData<'status'>> = client.call('status', { stream_id: 'studio' })
+const call: Promise<ResponseData<'status'>> = client.call('status', { stream_id: 'studio' })
 const refusal = await call.catch((error: unknown) => error)
 console.log(refusal instanceof ApiError && refusal.code === 'STREAM_NOT_FOUND' ? 'ok' : 'failed')
 `,

@@ -6,12 +6,13 @@
  */
 import { fileURLToPath } from 'node:url'
 import { start, type Program } from '../../support/process.ts'
+import { FINE_AUDIO } from './live-encoder.ts'
 
 const CLIP = fileURLToPath(new URL('../../../fixtures/demo.mpegts', import.meta.url))
 
 /** Publishes the clip in a loop with ffmpeg until the end of the test. */
 export function publishFinely(t: Parameters<typeof start>[0], srtUrl: string): Program {
   const input = ['-v', 'error', '-re', '-stream_loop', '-1', '-i', CLIP, '-c', 'copy']
-  const output = ['-pes_payload_size', '0', '-flush_packets', '1', '-f', 'mpegts']
+  const output = [...FINE_AUDIO, '-f', 'mpegts']
   return start(t, 'ffmpeg', [...input, ...output, `${srtUrl}&linger=5`])
 }

@@ -31,6 +31,13 @@ const PAGE = `<!doctype html><video muted playsinline></video>
 <script>
 const video = document.querySelector('video')
 const hls = new Hls()
+for (const [name, policy] of Object.entries(hls.config)) {
+  if (name.endsWith('LoadPolicy')) {
+    Object.assign(policy.default, { maxTimeToFirstByteMs: 120_000, maxLoadTimeMs: 120_000 })
+    // Low latency has a limit of its own for playlists, in part targets.
+    policy.default.timeoutRetry = { maxNumRetry: 1000, retryDelayMs: 0, maxRetryDelayMs: 0 }
+  }
+}
 const fatalErrors = []
 let shown = null
 let audioFrom = null
@@ -49,7 +56,6 @@ hls.on(Hls.Events.FRAG_BUFFERED, (_, { frag, part }) => {
 })
 hls.on(Hls.Events.MANIFEST_PARSED, () => void video.play())
 hls.attachMedia(video)
-hls.loadSource(new URLSearchParams(location.search).get('src'))
 const state = () => ({
   currentTimeSec: video.currentTime,
   width: video.videoWidth,
@@ -66,13 +72,24 @@ const state = () => ({
 </script>
 `
 
-/** Opens a page that plays a playlist of a running service, without recovery from fatal errors. */
-export async function openPlayer(context: BrowserContext, playlistUrl: string): Promise<Page> {
+/**
+ * Opens a page that plays a playlist of a running service, without recovery from fatal errors. Time limits of hls.js are
+ * those of a busy machine.
+ *
+ * @param ready  called when the page is there, before it loads the playlist
+ */
+export async function openPlayer(
+  context: BrowserContext,
+  playlistUrl: string,
+  ready?: () => Promise<unknown>,
+): Promise<Page> {
   const page = await context.newPage()
   await page.route('**/player?*', (route) =>
     route.fulfill({ contentType: 'text/html', body: PAGE }),
   )
-  await page.goto(new URL(`/player?src=${encodeURIComponent(playlistUrl)}`, playlistUrl).href)
+  await page.goto(new URL('/player?', playlistUrl).href)
+  await ready?.()
+  await page.evaluate(`hls.loadSource(${JSON.stringify(playlistUrl)})`)
   return page
 }
 

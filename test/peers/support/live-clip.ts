@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { systemClock } from '../../../src/clock.ts'
-import { FORMATS } from '../../../src/contract/schema.ts'
+import { systemClock } from '../../../src/timing/clock.ts'
+import { FORMATS } from '../../../src/api/stream-options.ts'
 import { SegmentCache } from '../../../src/hls/store/segment-cache.ts'
 import { LiveStream } from '../../../src/stream/live-stream.ts'
 import type { ContinuedStream } from '../../../src/stream/live-stream-options.ts'
@@ -30,14 +30,16 @@ export interface LiveClip {
   readonly stream: LiveStream
   /** Stops the media; the stream stays live. */
   stall(): void
+  /** Goes on after `stall`, with all media that would have come meanwhile. */
+  resume(): void
 }
 
 /** Starts a low-latency stream in both formats that goes on until the test ends. */
 export function startLiveClip(t: Test, options: LiveClipOptions): LiveClip {
   const stream = createClipStream(options)
-  const stall = publishClip(t, stream, options.startSec)
+  const publisher = publishClip(t, stream, options.startSec)
   t.teardown(() => stream.stop('api'))
-  return { stream, stall }
+  return { stream, ...publisher }
 }
 
 /** @returns a low-latency stream in both formats, without an encoder */
@@ -67,9 +69,13 @@ export function createClipStream({
  * Publishes the clip until the test ends.
  *
  * @param startSec  media to begin with, in seconds
- * @returns stops the media; the encoder stays connected
+ * @returns `stall` stops the media, `resume` goes on; the encoder stays connected
  */
-export function publishClip(t: Test, stream: LiveStream, startSec: number): () => void {
+export function publishClip(
+  t: Test,
+  stream: LiveStream,
+  startSec: number,
+): Omit<LiveClip, 'stream'> {
   const publication = stream.publish({
     lastPacketUs: 0,
     report: () => PUBLISHER_REPORT,
@@ -86,7 +92,11 @@ export function publishClip(t: Test, stream: LiveStream, startSec: number): () =
   }
   pushUntil(startSec)
   const startMs = performance.now()
-  const timer = setInterval(() => pushUntil(startSec + (performance.now() - startMs) / 1000), 10)
+  let isStalled = false
+  const push = () => {
+    if (!isStalled) pushUntil(startSec + (performance.now() - startMs) / 1000)
+  }
+  const timer = setInterval(push, 10)
   t.teardown(() => clearInterval(timer))
-  return () => clearInterval(timer)
+  return { stall: () => void (isStalled = true), resume: () => void (isStalled = false) }
 }

@@ -18,7 +18,7 @@ export interface ShakaState {
   readonly segments: readonly string[]
   /** Time that the player stood still since the first frame. */
   readonly stoodStillSec: number
-  /** Errors of Shaka, of the page and of the media element. */
+  /** Errors after which Shaka stops, and those of the page and of the media element. */
   readonly errors: readonly string[]
 }
 
@@ -36,7 +36,13 @@ const segments = []
 addEventListener('error', ({ message }) => errors.push(message))
 addEventListener('unhandledrejection', ({ reason }) => errors.push(String(reason)))
 const player = new shaka.Player()
-player.addEventListener('error', ({ detail }) => errors.push([detail.code ?? detail, ...(detail.data ?? [])].join(' ').slice(0, 300)))
+// A part that was hinted and never came is no reason to stop (rfc8216bis 4.4.5.3).
+const isHint = ({ code, data }) =>
+  code === shaka.util.Error.Code.BAD_HTTP_STATUS && data[1] === 404 && /-p\\d+\\.m4s$/.test(data[0])
+player.addEventListener('error', ({ detail }) => {
+  if (detail.severity !== shaka.util.Error.Severity.RECOVERABLE && !isHint(detail))
+    errors.push([detail.code ?? detail, ...(detail.data ?? [])].join(' ').slice(0, 300))
+})
 let stoodStillMs = 0
 let latest = { time: 0, at: performance.now() }
 setInterval(() => {

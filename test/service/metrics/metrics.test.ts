@@ -5,8 +5,8 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { ServerOptions } from '../../../src/index.ts'
-import type { PublisherReport } from '../../../src/contract/report.ts'
-import { systemClock } from '../../../src/clock.ts'
+import type { PublisherReport } from '../../../src/api/records.ts'
+import { systemClock } from '../../../src/timing/clock.ts'
 import { PUBLISHER_REPORT } from '../../stream/publisher-report.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -20,8 +20,8 @@ async function scrape(url: string, authorization = `Bearer ${TOKEN}`) {
   return { status: reply.status, headers: reply.headers, text: await reply.text() }
 }
 
-/** Publishes the clip once. @returns the encoder, whose counters tests may replace */
-async function feed({ server }: TestService, streamId: string) {
+/** Publishes the clip once, from a byte on. @returns the encoder, whose counters tests may replace */
+async function feed({ server }: Pick<TestService, 'server'>, streamId: string, fromByte = 0) {
   await server.startStream({ streamId })
   const encoder = {
     counters: { ...PUBLISHER_REPORT, packetsLost: 7, bytesReceived: 1000 } as PublisherReport,
@@ -32,7 +32,8 @@ async function feed({ server }: TestService, streamId: string) {
     close: () => undefined,
   }
   const publication = server.findStream(streamId)!.publish(encoder)
-  for (let at = 0; at < CLIP.length; at += 1316) publication.push(CLIP.subarray(at, at + 1316))
+  for (let at = fromByte; at < CLIP.length; at += 1316)
+    publication.push(CLIP.subarray(at, at + 1316))
   return encoder
 }
 
@@ -154,6 +155,19 @@ t.test('METRICS_PER_STREAM=auto adds more than 500 streams up', async (t) => {
   const summed = await scrape(url)
   t.match(summed.text, /^millrace_stream_publishers_total 501$/m)
   t.notMatch(summed.text, /stream="/)
+})
+
+t.test('packets that are in no segment are counted by reason', async (t) => {
+  const { server, url } = await startService(t, { metrics: { token: TOKEN } })
+  await feed({ server }, 'studio', Math.floor(CLIP.length / 3 / 188) * 188)
+  const { text } = await scrape(url)
+  const dropped = (reason: string) =>
+    Number(
+      valueOf(text, `millrace_media_packets_dropped_total{stream="studio",reason="${reason}"}`),
+    )
+  t.ok(dropped('before_key_frame') > 0)
+  t.equal(dropped('oversize'), 0)
+  t.equal(valueOf(text, 'millrace_hls_forced_cuts_total{stream="studio"}'), '0')
 })
 
 t.test('simultaneous scrapes share one result', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { PlayableStream } from '../../../src/contract/streams.ts'
+import type { PlayableStream } from '../../../src/playback/playback-source.ts'
 import { SentBytes } from '../../../src/service/metrics/sent-bytes.ts'
 
 t.test('counts bytes by the kind of their files, in both formats', async (t) => {

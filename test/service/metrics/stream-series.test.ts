@@ -1,6 +1,7 @@
 import { Gauge, Registry } from 'prom-client'
 import t from 'tap'
-import type { StreamReport } from '../../../src/contract/report.ts'
+import { Packager } from '../../../src/hls/packager.ts'
+import type { StreamReport } from '../../../src/api/records.ts'
 import { StreamSeries, StreamSums } from '../../../src/service/metrics/stream-series.ts'
 
 const HOSTILE = 'a"b\\c\nd\\" 1'
@@ -14,7 +15,9 @@ const MEASURED = {
     warnings: [{ code: HOSTILE }],
     totals: {},
     playlist: {},
+    readers: [],
   } as unknown as StreamReport,
+  packaging: new Packager({ segmentSec: 2, maxSegmentSec: 10, epoch: 'e' }).stats,
   viewers: 0,
   sent: undefined,
 }

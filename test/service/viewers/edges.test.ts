@@ -2,7 +2,7 @@
  * What a node knows of the edges that read its streams.
  */
 import t from 'tap'
-import type { PlaybackSource, StreamFile } from '../../../src/contract/streams.ts'
+import type { StreamFile } from '../../../src/playback/playback-source.ts'
 import { createStreamFile } from '../../../src/hls/store/stream-file.ts'
 import { Edges } from '../../../src/service/viewers/edges.ts'
 
@@ -33,13 +33,13 @@ function setUp() {
   })
   const files = { get: (name: string) => (name === 'playlist.m3u8' ? file : undefined) }
   const studio = { status: 'STREAMING' as const, live: true, files }
-  const counted: string[] = []
-  const source: PlaybackSource = {
-    findStream: (id) => (id === 'studio' ? studio : undefined),
-    countViewer: (_, viewer) => void counted.push(...viewer),
+  const counted: number[] = []
+  const streams = {
+    find: (id: string) => (id === 'studio' ? studio : undefined),
+    countViewer: (_: unknown, viewer: number) => void counted.push(viewer),
   }
   let nowUs = 0
-  const edges = new Edges(source, { nowUs: () => nowUs })
+  const edges = new Edges(streams, { nowUs: () => nowUs })
   const report = (edge: string, endMs?: number, viewers: number[] = []) => {
     const newest = endMs === undefined ? undefined : { playlist: 'playlist.m3u8', endMs }
     edges.take({ edge, streams: { studio: { viewers, ...(newest && { newest }) } } })
@@ -91,7 +91,7 @@ t.test('counts viewers, of streams that are here', async (t) => {
   const { edges, counted, report } = setUp()
   report('a:1', undefined, [1, -2])
   edges.take({ edge: 'a:1', streams: { elsewhere: { viewers: [3] } } })
-  t.strictSame(counted, ['1', '-2'])
+  t.strictSame(counted, [1, -2])
 })
 
 t.test('refuses what is no report', async (t) => {

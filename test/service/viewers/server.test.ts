@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../src/clock.ts'
-import { playback } from '../../../src/http/playback.ts'
+import { systemClock } from '../../../src/timing/clock.ts'
+import { playback } from '../../../src/playback/fastify-plugin.ts'
 import type { ServerOptions } from '../../../src/index.ts'
 import { PUBLISHER_REPORT } from '../../stream/publisher-report.ts'
 import { startService } from '../../support/service.ts'
@@ -98,13 +98,16 @@ t.test('viewers behind TRUST_PROXY differ by the forwarded address', async (t) =
 })
 
 t.test('millrace/fastify counts for the service whose streams it serves', async (t) => {
-  const { server, viewers } = await serve(t)
+  const { server, view, viewers } = await serve(t)
   const app = Fastify()
   t.teardown(() => app.close())
   await app.register(playback, { prefix: '/live', source: server })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as { port: number }
-  const reply = await fetch(`http://127.0.0.1:${port}/live/studio/playlist.m3u8`)
+  const playlist = `http://127.0.0.1:${port}/live/studio/playlist.m3u8`
+  const reply = await fetch(playlist, { headers: { 'User-Agent': USER_AGENT } })
   t.match(await reply.text(), /^#EXTM3U/)
   t.equal(viewers(), 1)
+  await view({})
+  t.equal(viewers(), 1, 'the same viewer at the port of the service')
 })

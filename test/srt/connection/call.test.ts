@@ -2,10 +2,13 @@
  * The caller's side without a socket: its requests, the responses it accepts, and its timeouts.
  */
 import t from 'tap'
-import { Call, type CallOptions } from '../../../src/srt/connection/call.ts'
+import { Call } from '../../../src/srt/connection/call.ts'
+import { Encryption } from '../../../src/srt/crypto/encryption.ts'
+import { deriveKey } from '../../../src/srt/crypto/key-encryption.ts'
 import { FULL_ACK_BYTES, writeFullAck } from '../../../src/srt/wire/ack.ts'
 import {
   decodeExtensions,
+  encodeBlock,
   encodeHsExtension,
   ExtensionType,
   HsFlag,
@@ -27,14 +30,16 @@ import {
   sequenceNumber,
   timestampUs,
   writeControlHeader,
+  writeDataHeader,
 } from '../../../src/srt/wire/packet.ts'
+import { wholeDatagram } from '../whole-datagram.ts'
 
 const CALLER_ID = 77
 const LISTENER_ID = 1234
 const FIRST = 0x7ffffff0
 const COOKIE = -123456
 
-function createCall(options: Partial<CallOptions> = {}) {
+function createCall(options: Partial<ConstructorParameters<typeof Call>[0]> = {}) {
   const sent: Buffer[] = []
   const events: string[] = []
   const call = new Call({
@@ -51,10 +56,11 @@ function createCall(options: Partial<CallOptions> = {}) {
     connectTimeoutUs: 3_000_000,
     idleTimeoutUs: 5_000_000,
     host: {
-      transmit: (datagram) => sent.push(datagram),
+      transmit: (datagram) => sent.push(wholeDatagram(datagram)),
       connected: () => events.push('connected'),
       refused: (error) => events.push(`${error.code}: ${error.message}`),
       ended: (reason) => events.push(`ended ${reason}`),
+      fail: (error) => events.push(`failed: ${String(error)}`),
     },
     ...options,
   })
@@ -73,7 +79,7 @@ const ANSWER: Handshake = {
   extensionField: SRT_MAGIC,
   initialSequenceNumber: FIRST,
   mtuBytes: 1500,
-  flowWindowPackets: 8192,
+  flowWindowPackets: 16_384,
   type: HandshakeType.INDUCTION,
   socketId: CALLER_ID,
   cookie: COOKIE,
@@ -203,9 +209,10 @@ t.test('reads waiting datagrams after a stall before it times out', async (t) =>
 
 t.test('reports a rejection once, with code and name', async (t) => {
   for (const [type, message] of [
-    [1000, '1000 (UNKNOWN)'],
-    [1010, '1010 (BADSECRET)'],
-    [2404, '2404'],
+    [1000, '1000 (UNKNOWN); its log has the reason'],
+    [1010, '1010 (BADSECRET); it does not take the passphrase or the stream id'],
+    [1011, '1011 (UNSECURE); set the passphrase on both sides, or on neither'],
+    [2404, '2404; its log has the reason'],
   ] as const) {
     const { call, events } = createCall()
     call.start(0)
@@ -213,9 +220,7 @@ t.test('reports a rejection once, with code and name', async (t) => {
     call.handleDatagram(encode({ type }), 2000)
     call.handleDatagram(encode({ type }), 2000)
     call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 3000)
-    t.strictSame(events, [
-      `SRT_REJECTED: the SRT peer refused the connection: ${message}; its log has the reason`,
-    ])
+    t.strictSame(events, [`SRT_REJECTED: the SRT peer refused the connection: ${message}`])
   }
 })
 
@@ -347,4 +352,114 @@ t.test('neither sends nor reports anything before it starts', async (t) => {
   tick(call, 0)
   t.strictSame(events, [])
   t.strictSame(take(), [])
+})
+
+/** A call whose listener sends, and what its sink gets. */
+function createReceiver(options: Parameters<typeof createCall>[0] = {}) {
+  const got: string[] = []
+  const harness = createCall({
+    sink: {
+      open: ({ latencyMs, remoteAddress }) => got.push(`open ${latencyMs} ${remoteAddress}`),
+      push: (payload) => got.push(payload.toString()),
+      gap: (lostPackets) => got.push(`gap ${lostPackets}`),
+      end: (reason) => got.push(`end ${reason}`),
+    },
+    ...options,
+  })
+  return { ...harness, got }
+}
+
+function data(index: number, text: string): Buffer {
+  const datagram = Buffer.alloc(HEADER_BYTES + text.length)
+  const sequence = (FIRST + index) % 2 ** 31
+  writeDataHeader(datagram, { sequence, message: 1 + index, timestampUs: 0, socketId: CALLER_ID })
+  datagram.write(text, HEADER_BYTES)
+  return datagram
+}
+
+t.test('gives what the listener sends to the sink, in order', async (t) => {
+  const { call, events, got } = createReceiver()
+  call.start(1000)
+  call.handleDatagram(encode({}), 2000)
+  call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 3000)
+  t.strictSame(got, ['open 350 192.0.2.2'])
+  for (const [index, text] of ['a', 'b', 'd', 'c', 'e'].entries()) {
+    const sequence = text.charCodeAt(0) - 97
+    call.handleDatagram(data(sequence, text), 4000 + index)
+  }
+  t.strictSame(got.splice(0), ['open 350 192.0.2.2', 'a', 'b', 'c', 'd', 'e'])
+  call.handleDatagram(data(7, 'h'), 10_000)
+  for (let nowUs = 20_000; nowUs < 500_000; nowUs += 10_000) call.tick(nowUs)
+  t.strictSame(got.splice(0), ['gap 2', 'h'], 'a packet that is too late is dropped (4.6)')
+  call.handleDatagram(shutdown(), 510_000)
+  t.strictSame(got, ['end shutdown'])
+  t.strictSame(events, ['connected', 'ended shutdown'])
+})
+
+t.test('discards what the listener sends, if told to', async (t) => {
+  const { call, got, take } = createReceiver({ receives: false })
+  call.start(1000)
+  call.handleDatagram(encode({}), 2000)
+  call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 3000)
+  take()
+  call.handleDatagram(data(0, 'a'), 4000)
+  call.handleDatagram(data(7, 'h'), 4000)
+  for (let nowUs = 10_000; nowUs < 900_000; nowUs += 10_000) call.tick(nowUs)
+  t.strictSame(got, ['open 350 192.0.2.2'])
+  t.strictSame(take(), [], 'neither ACK nor NAK')
+})
+
+t.test('receives with the latency that the listener wants, up to 8 s', async (t) => {
+  for (const [wantedMs, latencyMs] of [
+    [0, 350],
+    [900, 900],
+    [65_535, 8000],
+  ]) {
+    const { call, got } = createReceiver()
+    call.start(1000)
+    call.handleDatagram(encode({}), 2000)
+    const delays = { receiverDelayMs: 120, senderDelayMs: wantedMs! }
+    const response = encodeHsExtension(ExtensionType.HSRSP, delays)
+    call.handleDatagram(encode(ACCEPTANCE, [response]), 3000)
+    t.strictSame(got, [`open ${latencyMs} 192.0.2.2`])
+  }
+})
+
+t.test('decrypts with the key that it has announced itself (6.1.5)', async (t) => {
+  const encryption = new Encryption({
+    keyEncryptionKey: await deriveKey('correct horse', Buffer.alloc(16, 7), 16),
+    refreshPackets: 2 ** 24,
+    preannouncePackets: 2 ** 12,
+    random: (bytes) => Buffer.alloc(bytes, 3),
+  })
+  const { call, got } = createReceiver({ encryption })
+  call.start(1000)
+  call.handleDatagram(encode({}), 2000)
+  const response = encodeBlock(ExtensionType.KMRSP, encryption.keyMaterial)
+  call.handleDatagram(encode({ ...ACCEPTANCE, extensionField: 3 }, [hsResponse, response]), 3000)
+  const sealed = data(0, 'secret')
+  sealed.set(encryption.seal(sealed, sealed.subarray(HEADER_BYTES)), HEADER_BYTES)
+  t.not(sealed.toString('latin1', HEADER_BYTES), 'secret')
+  call.handleDatagram(sealed, 4000)
+  t.strictSame(got.splice(0), ['open 350 192.0.2.2', 'secret'])
+  call.handleDatagram(data(1, 'in clear'), 5000)
+  t.strictSame(got, [], 'nothing in clear')
+})
+
+t.test('a sink that throws ends its connection, and the host learns of it', async (t) => {
+  const { call, events } = createCall({
+    sink: {
+      open: () => {},
+      push: () => {
+        throw new Error('no room')
+      },
+      gap: () => {},
+      end: () => {},
+    },
+  })
+  call.start(1000)
+  call.handleDatagram(encode({}), 2000)
+  call.handleDatagram(encode(ACCEPTANCE, [hsResponse]), 3000)
+  call.handleDatagram(data(0, 'a'), 4000)
+  t.strictSame(events, ['connected', 'failed: Error: no room', 'ended closed'])
 })

@@ -4,12 +4,17 @@
  */
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { RejectCode, type MillraceError } from '../../../src/errors.ts'
+import { RejectCode } from '../../../src/srt/wire/reject-code.ts'
 import { Call } from '../../../src/srt/connection/call.ts'
 import { Decryption } from '../../../src/srt/crypto/decryption.ts'
 import { Encryption } from '../../../src/srt/crypto/encryption.ts'
 import { Endpoint } from '../../../src/srt/connection/endpoint.ts'
-import { connect, createListener, type AcceptDecision } from '../../../src/srt/index.ts'
+import {
+  connect,
+  createListener,
+  type AcceptDecision,
+  type SrtError,
+} from '../../../src/srt/index.ts'
 import { deriveKey } from '../../../src/srt/crypto/key-encryption.ts'
 import type { SrtConnection } from '../../../src/srt/types.ts'
 import { decodeExtensions, encodeBlock, ExtensionType } from '../../../src/srt/wire/extension.ts'
@@ -28,6 +33,7 @@ import type { LinkOptions } from '../../support/impairment.ts'
 import { createRandom } from '../../support/random.ts'
 import { until } from '../../support/until.ts'
 import { simulate } from '../simulator.ts'
+import { wholeDatagram } from '../whole-datagram.ts'
 
 const HOST = '127.0.0.1'
 const PASSPHRASE = 'correct horse battery'
@@ -72,9 +78,9 @@ async function createPair({
     nowUs: 0,
     host: {
       transmit: (datagram) => {
-        toCaller.push(datagram)
-        const copy = alterAnswer(Buffer.from(datagram))
-        if (gate(datagram)) deliver(() => call.handleDatagram(copy, nowUs))
+        const copy = alterAnswer(wholeDatagram(datagram))
+        toCaller.push(wholeDatagram(datagram))
+        if (gate(copy)) deliver(() => call.handleDatagram(copy, nowUs))
       },
       request: (attempt) => {
         const decryption = Decryption.unlock(
@@ -117,13 +123,14 @@ async function createPair({
     }),
     host: {
       transmit: (datagram) => {
-        const copy = Buffer.from(datagram)
+        const copy = wholeDatagram(datagram)
         toListener.push(copy)
         if (gate(copy)) deliver(() => inject(copy))
       },
       connected: () => {},
       refused: (error) => failures.push(error),
       ended: () => {},
+      fail: (error) => failures.push(error),
     },
   })
   call.start(0)
@@ -431,7 +438,7 @@ async function listen(
   decision: Partial<AcceptDecision & { passphrase: string }> = {},
   passphrase?: string,
 ) {
-  const refusals: MillraceError[] = []
+  const refusals: SrtError[] = []
   const warnings: string[] = []
   const payloads: string[] = []
   const listener = await createListener({

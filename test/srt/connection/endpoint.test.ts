@@ -3,10 +3,9 @@
  */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { RejectCode } from '../../../src/errors.ts'
+import { RejectCode } from '../../../src/srt/wire/reject-code.ts'
 import { Endpoint } from '../../../src/srt/connection/endpoint.ts'
 import type { Attempt } from '../../../src/srt/handshake/attempt.ts'
-import { TOMBSTONE_US } from '../../../src/srt/handshake/handshake-responder.ts'
 import type { CloseReason, PayloadSink, SrtConnection } from '../../../src/srt/types.ts'
 import {
   decodeExtensions,
@@ -31,10 +30,12 @@ import {
   HEADER_BYTES,
   isControl,
   timestampUs,
+  typeSpecificInformation,
   writeControlHeader,
   writeDataHeader,
 } from '../../../src/srt/wire/packet.ts'
 import { createRandom } from '../../support/random.ts'
+import { wholeDatagram } from '../whole-datagram.ts'
 
 const ADDRESS = '192.0.2.7'
 const PORT = 40_000
@@ -74,7 +75,8 @@ function createEndpoint() {
     random: createRandom(1).bytes,
     nowUs: 0,
     host: {
-      transmit: (datagram, port, address) => sent.push({ datagram, port, address }),
+      transmit: (datagram, port, address) =>
+        sent.push({ datagram: wholeDatagram(datagram), port, address }),
       request: (attempt) => attempts.push(attempt),
       expire: (attempt) => expired.push(attempt),
       fail: (error) => failures.push(error),
@@ -134,9 +136,9 @@ function dataPacket(socketId: number, sequence: number, payload = 'data'): Buffe
   return datagram
 }
 
-function control(type: ControlType, socketId: number, bytes = 4): Buffer {
+function control(type: ControlType, socketId: number, bytes = 4, information = 0): Buffer {
   const datagram = Buffer.alloc(HEADER_BYTES + bytes)
-  writeControlHeader(datagram, { type, information: 0, timestampUs: 0, socketId })
+  writeControlHeader(datagram, { type, information, timestampUs: 0, socketId })
   return datagram
 }
 
@@ -156,12 +158,12 @@ function createSink() {
   return { sink, events }
 }
 
-/** An endpoint with one connection. */
-function connect() {
+/** An endpoint with one connection. @param sends  whether payloads are sent to the caller */
+function connect(sends = false) {
   const harness = createEndpoint()
   const { sink, events } = createSink()
   harness.conclude()
-  harness.endpoint.decide(harness.attempts[0]!, { sink }, 0)
+  harness.endpoint.decide(harness.attempts[0]!, { sink, sends }, 0)
   const [answer] = harness.take()
   return { ...harness, sink, events, answer: answer!, id: decodeHandshake(answer!)!.socketId }
 }
@@ -306,7 +308,7 @@ t.test('a rejection has the code of the host, also for repeated conclusions', as
   conclude({ socketId: 8 }, [hsBlock()], 2_000_000)
   t.ok(endpoint.busy, 'one waits, one is remembered')
   endpoint.decide(attempts.pop()!, { reject: RejectCode.BADSECRET }, 0)
-  waitUntil(TOMBSTONE_US + 300_000, 2_000_000)
+  waitUntil(3_300_000, 2_000_000)
   t.notOk(endpoint.busy, 'forgotten in the end')
   conclude({}, [hsBlock()], 4_000_000)
   t.equal(attempts.length, 2)
@@ -580,6 +582,35 @@ t.test('handles timers even if every tick is late', async (t) => {
   t.equal(take().filter((a) => isControl(a) && controlType(a) === ControlType.ACK).length, 1)
 })
 
+t.test('measures no round trip with an ACKACK that may have lain unread', async (t) => {
+  const { endpoint, send, id, take, sink } = connect()
+  let sequence = FIRST
+  /** Has a packet acknowledged at `nowUs`. @returns the ACKACK */
+  const acknowledge = (nowUs: number): Buffer => {
+    endpoint.tick(nowUs - 10_000)
+    send(dataPacket(id, sequence++), nowUs)
+    endpoint.tick(nowUs)
+    const ack = take().find((each) => isControl(each) && controlType(each) === ControlType.ACK)!
+    return control(ControlType.ACKACK, id, 4, typeSpecificInformation(ack))
+  }
+  const read = (ackAck: Buffer, nowUs: number) => {
+    send(ackAck, nowUs)
+    return sink.connection?.stats().msRtt
+  }
+  const INITIAL_MS = 100
+  t.equal(read(acknowledge(20_000), 1_000_000), INITIAL_MS, 'the tick before is long ago')
+  endpoint.tick(1_000_000)
+  const second = acknowledge(1_020_000)
+  endpoint.tick(2_000_000)
+  t.equal(read(second, 2_000_001), INITIAL_MS, 'the tick before came late')
+  endpoint.tick(2_010_000)
+  const third = acknowledge(2_200_000)
+  endpoint.tick(2_210_000, false)
+  t.equal(read(third, 2_210_001), INITIAL_MS, 'the socket was not empty since the tick before')
+  endpoint.tick(2_220_000)
+  t.equal(read(acknowledge(2_400_000), 2_408_000), 8)
+})
+
 t.test('`close` sends SHUTDOWN three times and ends the sink before it returns', async (t) => {
   const { sink, events, take, send, id } = connect()
   sink.connection?.close()
@@ -589,6 +620,54 @@ t.test('`close` sends SHUTDOWN three times and ends the sink before it returns',
   sink.connection?.close()
   t.strictSame(events, ['open', 'end closed'])
   t.strictSame(take(), [])
+})
+
+t.test('discards what a caller sends to whom payloads are sent', async (t) => {
+  const { sink, events, send, waitUntil, id } = connect(true)
+  t.strictSame(send(dataPacket(id, FIRST)), [])
+  t.strictSame(send(dataPacket(id, FIRST + 5)), [], 'no NAK')
+  t.strictSame(waitUntil(900_000), [], 'no ACK')
+  t.strictSame(events, ['open'])
+  t.match(sink.connection?.stats(), { pktRecvTotal: 0, pktRcvBuf: 0 })
+})
+
+t.test('`finish` closes a connection once the caller has played every packet', async (t) => {
+  const acked = connect(true)
+  t.ok(acked.sink.connection!.send(Buffer.from('x'), 0))
+  acked.sink.connection!.finish(10_000_000)
+  t.notOk(acked.sink.connection!.send(Buffer.from('y'), 0), 'nothing more is taken')
+  const ack = control(ControlType.ACK, acked.id)
+  ack.writeUInt32BE(FIRST + 1, HEADER_BYTES)
+  acked.send(ack, 50_000)
+  // 120 ms of latency that the caller requested, the RTT of 100 ms, and a margin.
+  acked.waitUntil(230_000, 50_000)
+  t.strictSame(acked.events, ['open'])
+  acked.waitUntil(250_000, 240_000)
+  t.strictSame(acked.events, ['open', 'end closed'])
+
+  const silent = connect(true)
+  silent.sink.connection!.send(Buffer.from('x'), 0)
+  silent.sink.connection!.finish(500_000)
+  silent.sink.connection!.finish(10_000_000)
+  silent.waitUntil(490_000)
+  t.strictSame(silent.events, ['open'])
+  silent.waitUntil(500_000, 500_000)
+  t.strictSame(silent.events, ['open', 'end closed'], 'after the shorter limit at the latest')
+
+  const publisher = connect()
+  publisher.sink.connection!.finish(10_000_000)
+  t.strictSame(publisher.events, ['open', 'end closed'], 'nothing is sent to it')
+})
+
+t.test('`close` lets callers have what was sent to them, if it is given time', async (t) => {
+  const { endpoint, sink, events, take, waitUntil, conclude } = connect(true)
+  sink.connection!.send(Buffer.from('x'), 0)
+  take()
+  endpoint.close(0, 600_000)
+  t.equal(rejectOf(conclude({ socketId: 3 })), RejectCode.CLOSE)
+  t.equal(endpoint.connectionCount, 1)
+  waitUntil(600_000)
+  t.strictSame(events, ['open', 'end closed'])
 })
 
 t.test('a sink may close its connection from `push`', async (t) => {
@@ -678,7 +757,7 @@ t.test('a closed connection does not reopen until its identity expires', async (
   t.strictSame(conclude(), [], 'a late repetition brings nothing back')
   waitUntil(2_000_000)
   t.strictSame(conclude({}, [hsBlock()], 2_000_000), [])
-  waitUntil(TOMBSTONE_US + 600_000, 2_000_000)
+  waitUntil(3_600_000, 2_000_000)
   t.notOk(endpoint.busy)
   conclude({}, [hsBlock()], 4_000_000)
   t.equal(attempts.length, 2)

@@ -5,7 +5,7 @@
 import { createCipheriv } from 'node:crypto'
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { addToSequence, MAX_SEQUENCE_NUMBER } from '../../../src/binary/sequence-number.ts'
+import { addToSequence, MAX_SEQUENCE_NUMBER } from '../../../src/srt/wire/counters.ts'
 import { Decryption } from '../../../src/srt/crypto/decryption.ts'
 import { Encryption } from '../../../src/srt/crypto/encryption.ts'
 import {
@@ -447,7 +447,8 @@ async function createPair(refreshPackets: number, preannouncePackets: number, ke
       return Array.from({ length: packets }, () => {
         const datagram = dataPacket(sequence++)
         const clear = Buffer.from(datagram.subarray(HEADER_BYTES))
-        encryption.seal(datagram)
+        const header = datagram.subarray(0, HEADER_BYTES)
+        datagram.set(encryption.seal(header, clear), HEADER_BYTES)
         const flag = encryptionKeyFlag(datagram)
         if (datagram.subarray(HEADER_BYTES).equals(clear)) t.fail('sent in clear')
         if (!decryption.open(datagram)) t.fail(`packet ${sequence} cannot be read`)

@@ -5,10 +5,10 @@ import t from 'tap'
 import {
   CONCLUSION_LEVELS,
   INDUCTION_LEVELS,
+  networkOf,
   SourceLimiter,
 } from '../../../src/srt/handshake/source-limiter.ts'
-import { networkOf } from '../../../src/srt/handshake/source-network.ts'
-import { TokenBucket } from '../../../src/token-bucket.ts'
+import { TokenBucket } from '../../../src/timing/token-bucket.ts'
 
 t.test('a bucket gives the tokens of one second at once, then as it fills', async (t) => {
   const bucket = new TokenBucket(10, 5_000_000)

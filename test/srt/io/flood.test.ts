@@ -8,6 +8,7 @@ import type { Attempt } from '../../../src/srt/handshake/attempt.ts'
 import { encodeHsExtension, ExtensionType, LIVE_FLAGS } from '../../../src/srt/wire/extension.ts'
 import { encodeHandshake, HandshakeType, type Handshake } from '../../../src/srt/wire/handshake.ts'
 import { createRandom } from '../../support/random.ts'
+import { wholeDatagram } from '../whole-datagram.ts'
 
 const ATTACKER = { address: '198.51.100.66', port: 6666 }
 const PUBLISHER = { address: '192.0.2.1', port: 40_000 }
@@ -53,7 +54,7 @@ t.test(
       nowUs,
       host: {
         transmit: (datagram, port) => {
-          if (port === PUBLISHER.port) toPublisher.push(datagram)
+          if (port === PUBLISHER.port) toPublisher.push(wholeDatagram(datagram))
           else answers++
         },
         request: (attempt) => attempts.push(attempt),
@@ -76,10 +77,16 @@ t.test(
       idleTimeoutUs: 5_000_000,
       host: {
         transmit: (datagram) =>
-          endpoint.handleDatagram(Buffer.from(datagram), PUBLISHER.port, PUBLISHER.address, nowUs),
+          endpoint.handleDatagram(
+            wholeDatagram(datagram),
+            PUBLISHER.port,
+            PUBLISHER.address,
+            nowUs,
+          ),
         connected: () => {},
         refused: (error) => t.fail(error.message),
         ended: (reason) => t.fail(reason),
+        fail: (error) => t.fail(String(error)),
       },
     })
     const deliver = () => {

@@ -1,10 +1,11 @@
 import { createSocket } from 'node:dgram'
+import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
 import {
   formatLocalAddress,
+  KernelDropMonitor,
   parseKernelDrops,
-  readKernelDrops,
 } from '../../../src/srt/io/kernel-drops.ts'
 import { until } from '../../support/until.ts'
 
@@ -24,6 +25,14 @@ const UDP6 = `\
 15190: 00000000000000000000000000000000:2761 00000000000000000000000000000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 677131 2 000000002e023bbf 0
 `
 
+function readKernelDrops(sockets: readonly AddressInfo[]): Promise<number | undefined> {
+  return new KernelDropMonitor({
+    readSockets: () => sockets,
+    advice: undefined,
+    onWarning: () => undefined,
+  }).read(0)
+}
+
 const ipv4 = (address: string, port: number) => ({ address, port, family: 'IPv4' })
 const ipv6 = (address: string, port: number) => ({ address, port, family: 'IPv6' })
 
@@ -40,6 +49,16 @@ t.test('parses drops by address and port (proc(5))', async (t) => {
   t.equal(udp6.get(formatLocalAddress(ipv6('::', 10_081))), 0)
   t.equal(udp6.get(formatLocalAddress(ipv6('fe80::fc:ff:fe00:1%eth0', 10_080))), 0)
   t.strictSame(parseKernelDrops(''), new Map())
+})
+
+t.test('reads the drops of its own socket where several processes have a port', async (t) => {
+  const lines = [11, 12, 13].map((inode) =>
+    UDP.split('\n')[3]!.replace(/677127 .*/, `${inode} 2 0 ${inode}`),
+  )
+  for (const inode of [11, 12, 13]) {
+    const drops = parseKernelDrops(lines.join('\n'), new Set(['7', String(inode)]))
+    t.equal(drops.get(formatLocalAddress(ipv4('127.0.0.1', 10_080))), inode)
+  }
 })
 
 t.test('reads the drops of a socket whose buffer is full', async (t) => {

@@ -15,6 +15,7 @@ import {
   type ListenerOptions,
   type SrtConnection,
 } from '../../../src/srt/index.ts'
+import { canReusePort } from '../../../src/srt/io/socket.ts'
 import { requireAddresses } from '../../support/addresses.ts'
 import { startRelay } from '../../support/udp-relay.ts'
 import { until } from '../../support/until.ts'
@@ -166,6 +167,27 @@ t.test(
     t.match(listener.stats(), { accepted: 3, inductions: 3, wrongSources: 0, badCookies: 0 })
   },
 )
+
+t.test('a caller copies the payload, so its buffer may be reused', async (t) => {
+  const { listener, recordings, port } = await listen(t)
+  const relay = startRelay({ targetPort: port, forward: { loss: 0.5, sparesHandshakes: true } })
+  t.teardown(() => relay.close())
+  const caller = await connect({ host: HOST, port: relay.port, latencyMs: 1000 })
+  const payload = Buffer.alloc(4)
+  for (let number = 0; number < 20; number++) {
+    payload.writeUInt32BE(number)
+    caller.send(payload)
+  }
+  await caller.close()
+  await recordings[0]!.ended
+  const numbers = recordings[0]!.payloads.map((each) => each.readUInt32BE())
+  t.ok(numbers.length > 0)
+  t.strictSame(
+    numbers,
+    [...new Set(numbers)].toSorted((a, b) => a - b),
+  )
+  t.match(listener.stats(), { accepted: 1 })
+})
 
 t.test('a listener on several addresses responds from the address that was called', async (t) => {
   const addresses = [HOST, '127.0.0.2']
@@ -436,4 +458,32 @@ t.test('warns about kernel drops once a minute while callers are connected', asy
   nowUs += 20_000_000
   await until('the next warning', () => dropWarnings().length === 2)
   t.match(dropWarnings()[1], `The kernel dropped ${all - first} datagrams for SRT`)
+})
+
+t.test('listeners share a port where Node.js can, each with callers of its own', async (t) => {
+  const versions = { '20.20.2': false, '22.11.0': false, '22.12.0': true, '22.20.1': true }
+  const later = { '23.0.0': false, '23.1.0': true, '24.0.0': true }
+  for (const [version, can] of Object.entries({ ...versions, ...later }))
+    t.equal(canReusePort(version), can, version)
+
+  const first = await listen(t, { reusePort: true })
+  const { port } = first
+  if (!canReusePort(process.versions.node)) {
+    await t.rejects(listen(t, { port, reusePort: true }), { code: 'ADDRESS_IN_USE' })
+    return
+  }
+  const second = await listen(t, { port, reusePort: true })
+  await t.rejects(listen(t, { port }), { code: 'ADDRESS_IN_USE' }, 'not with one that does not')
+  const callers = await Promise.all(Array.from({ length: 40 }, () => connect({ host: HOST, port })))
+  const [one, other] = [first.listener.connectionCount, second.listener.connectionCount]
+  t.equal(one + other, 40)
+  t.ok(one > 0 && other > 0, `${one} and ${other}`)
+  for (const caller of callers) caller.send(numbered(7))
+  await Promise.all(callers.map((caller) => caller.close()))
+  const recordings = [...first.recordings, ...second.recordings]
+  await Promise.all(recordings.map(({ ended }) => ended))
+  t.ok(
+    recordings.every(({ payloads }) => payloads.length === 1),
+    'all arrive where they belong',
+  )
 })

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { addToSequence, sequenceDistance } from '../../../src/binary/sequence-number.ts'
+import { addToSequence, sequenceDistance } from '../../../src/srt/wire/counters.ts'
 import { Receiver } from '../../../src/srt/receive/receiver.ts'
 import { RttEstimator } from '../../../src/srt/rtt-estimator.ts'
 import { Transmitter } from '../../../src/srt/transmitter.ts'
@@ -14,17 +14,22 @@ import {
   typeSpecificInformation,
   writeDataHeader,
 } from '../../../src/srt/wire/packet.ts'
+import { wholeDatagram } from '../whole-datagram.ts'
 
 const LATENCY_US = 120_000
 /** One-way delay of handshake and data. */
 const TRANSIT_US = 20_000
 const TICK_US = 10_000
 
+/** Progress of a process that finds its sockets empty at every tick. */
+const READS_IN_TIME = { behind: false, mayHaveWaited: () => false }
+
 interface Options {
   first?: number
   windowPackets?: number
-  progress?: { behind: boolean }
+  progress?: typeof READS_IN_TIME
   eagerNak?: boolean
+  isBonded?: boolean
   marksRetransmissions?: boolean
   startTimestampUs?: number
 }
@@ -49,7 +54,8 @@ function createReceiver(
     },
     windowPackets: options.windowPackets ?? 1024,
     eagerNak: options.eagerNak ?? true,
-    progress: options.progress ?? { behind: false },
+    isBonded: options.isBonded ?? false,
+    progress: options.progress ?? READS_IN_TIME,
     marksRetransmissions: options.marksRetransmissions ?? true,
     rtt,
     transmitter: new Transmitter({
@@ -57,7 +63,7 @@ function createReceiver(
       startUs: 0,
       startTimestampUs: 0,
       nowUs: 0,
-      send: (datagram) => answers.push(datagram),
+      send: (datagram) => answers.push(wholeDatagram(datagram)),
     }),
     sink: {
       push: (payload) => {
@@ -154,7 +160,7 @@ t.test('sends periodic NAKs less often to peers that retransmit for every one', 
 })
 
 t.test('repeats NAKs after a response timeout while retransmissions may lie unread', async (t) => {
-  const progress = { behind: true }
+  const progress = { ...READS_IN_TIME, behind: true }
   const { receiver, rtt, arrive, take } = createReceiver({ progress })
   rtt.adopt(20_000, 2500)
   for (const number of [0, 2]) arrive(number, 0, 20_000)
@@ -168,6 +174,20 @@ t.test('repeats NAKs after a response timeout while retransmissions may lie unre
   receiver.tick(80_000)
   receiver.tick(100_000)
   t.equal(take(ControlType.NAK).length, 2, 'every 20 ms again')
+})
+
+t.test('reports each piece of a long loss of a bonded sender again', async (t) => {
+  const { receiver, rtt, arrive, take } = createReceiver({ isBonded: true, windowPackets: 4096 })
+  rtt.adopt(40_000, 0)
+  arrive(0, 0)
+  arrive(2000, 0)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1, 1999)]])
+  // One of two lines is dead: every other retransmission arrives.
+  for (let number = 1; number < 2000; number += 2) arrive(number, 0)
+  receiver.tick(110_000)
+  const again = lossesOf(take(ControlType.NAK)).flatMap((ranges) => ranges ?? [])
+  t.equal(again.length, 999)
+  t.strictSame([again[0], again.at(-1)], [range(2), range(1998)])
 })
 
 t.test('raises the reorder tolerance after a reordered packet', async (t) => {
@@ -233,6 +253,53 @@ t.test('waits for reordering in a gap right after one that closed', async (t) =>
   arrive(10, 0, 41_000)
   receiver.tick(51_000)
   t.strictSame(lossesOf(take(ControlType.NAK)), [[range(9)]])
+})
+
+t.test('reports a loss of a bonded sender again only after a round trip', async (t) => {
+  const { receiver, arrive, take, rtt } = createReceiver({ isBonded: true })
+  rtt.adopt(40_000, 5000)
+  arrive(0)
+  arrive(2)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]])
+  receiver.tick(50_000)
+  arrive(4, 52_000, 60_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(3)]], 'the new one alone')
+  receiver.tick(61_999)
+  t.strictSame(take(ControlType.NAK), [])
+  receiver.tick(62_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]], 'RTT + 4 x variance is too late here')
+  arrive(3, 3000, 100_000)
+  receiver.tick(120_000)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(1)]], 'not what has arrived')
+  receiver.tick(160_000)
+  t.strictSame(take(ControlType.NAK), [], 'not what was dropped')
+  t.match(receiver.stats(), { pktRcvLossTotal: 2, pktRcvDropTotal: 1 })
+})
+
+t.test('waits a quarter of the latency for packets on other lines', async (t) => {
+  const { receiver, arrive, take } = createReceiver({ isBonded: true })
+  for (const number of [0, 2, 3, 4, 5, 6, 1]) arrive(number, 0, 20_000)
+  t.equal(receiver.stats().pktReorderTolerance, 5)
+  take(ControlType.NAK)
+  arrive(8, 0, 21_000)
+  receiver.tick(21_000 + LATENCY_US / 4 - 1)
+  t.strictSame(take(ControlType.NAK), [])
+  t.equal(receiver.stats().pktRcvLossTotal, 1, 'on its way is not lost')
+  receiver.tick(21_000 + LATENCY_US / 4)
+  t.strictSame(lossesOf(take(ControlType.NAK)), [[range(7)]])
+})
+
+t.test('reports all losses of a bonded sender, however many fall due at once', async (t) => {
+  const { receiver, arrive, take, rtt } = createReceiver({ isBonded: true })
+  rtt.adopt(10_000, 2500)
+  for (let number = 0; number < 1000; number += 2) arrive(number, 0, 20_000)
+  take(ControlType.NAK)
+  receiver.tick(60_000)
+  const lost = take(ControlType.NAK).flatMap((nak) => decodeLossList(nak)!)
+  t.strictSame(
+    lost,
+    Array.from({ length: 499 }, (_, index) => range(index * 2 + 1)),
+  )
 })
 
 t.test('lowers the reorder tolerance over time', async (t) => {

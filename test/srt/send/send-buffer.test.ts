@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { addToSequence } from '../../../src/binary/sequence-number.ts'
+import { addToSequence } from '../../../src/srt/wire/counters.ts'
 import { SendBuffer } from '../../../src/srt/send/send-buffer.ts'
 
 const CAPACITY = 16

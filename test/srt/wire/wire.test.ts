@@ -3,7 +3,7 @@
  */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { addToSequence, MAX_SEQUENCE_NUMBER } from '../../../src/binary/sequence-number.ts'
+import { addToSequence, MAX_SEQUENCE_NUMBER } from '../../../src/srt/wire/counters.ts'
 import { decodeAck, writeFullAck, writeLightAck } from '../../../src/srt/wire/ack.ts'
 import { decodeDropRequest, encodeDropRequest } from '../../../src/srt/wire/drop-request.ts'
 import {
@@ -17,9 +17,10 @@ import {
 import {
   decodeHandshake,
   encodeHandshake,
+  encodePeerAddress,
+  type Handshake,
   HandshakeType,
   UDT_DATAGRAM,
-  type Handshake,
 } from '../../../src/srt/wire/handshake.ts'
 import { decodeLossList, encodeLossList, MAX_LOSS_RANGES } from '../../../src/srt/wire/loss-list.ts'
 import {
@@ -39,7 +40,6 @@ import {
   writeControlHeader,
   writeDataHeader,
 } from '../../../src/srt/wire/packet.ts'
-import { encodePeerAddress } from '../../../src/srt/wire/peer-address.ts'
 
 const hex = (text: string) => Buffer.from(text.replaceAll(/[\s|]/g, ''), 'hex')
 const behindHeader = (contents: Buffer) => Buffer.concat([Buffer.alloc(HEADER_BYTES), contents])

@@ -3,8 +3,8 @@
 --   ('': as it is), 1 if another node may claim the stream, first number of the window, lowest unused media and
 --   discontinuity sequence number, target durations and renditions ('': as they are), limit of entries, since when the
 --   owner's lease had held when it took these numbers ('': unknown), then entries: number, entry and so on, in order
--- Answer: UNKNOWN, BEHIND (Redis has lost a claim), STALE with the record, STOPPED with the record, or OK with the
---   lowest unused numbers
+-- Answer: UNKNOWN, BEHIND (Redis has lost a claim), STALE with the record, STOPPED with the record (numbers are
+--   taken, and entries while it lingers), or OK with the lowest unused numbers
 local id, node, fence, serial = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local status, yielded, first = ARGV[5], ARGV[6], tonumber(ARGV[7])
 local media, discontinuity = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -21,11 +21,12 @@ if tonumber(r[3]) > fence or r[2] ~= node then
   raise_numbers(id, media, discontinuity)
   return answer('STALE', id)
 end
-if old_status == 'STOPPED' then
+local is_stopped, lingers_until = old_status == 'STOPPED', number(id, 'lingersUntil')
+if is_stopped and lingers_until <= now_ms() then
   raise_numbers(id, media, discontinuity)
   return answer('STOPPED', id)
 end
-if serial <= tonumber(r[4]) then return { 'OK', r[6], r[7] } end
+if serial <= tonumber(r[4]) then return is_stopped and answer('STOPPED', id) or { 'OK', r[6], r[7] } end
 
 local start = tonumber(r[5])
 local count = redis.call('LLEN', list)
@@ -56,5 +57,10 @@ if since ~= '' and since ~= r[9] and lease_of(node) == since then
 end
 if targets ~= '' and not r[8] then redis.call('HSET', key, 'targets', targets) end
 if renditions ~= '' then redis.call('HSET', key, 'renditions', renditions) end
+if is_stopped then
+  -- Another node may serve the last segments, which the stop has ended, until the linger is over.
+  redis.call('PEXPIREAT', list, int(lingers_until))
+  return answer('STOPPED', id)
+end
 if status ~= '' and status ~= old_status then set_status(id, old_status, status) end
 return { 'OK', int(media), int(discontinuity) }

@@ -28,19 +28,23 @@ if not is_free and (holds_lease(owner) or not (is_known or is_settled(node, sett
   return answer('OWNED', id)
 end
 
-if not is_known then skip = math.max(skip, UNSEEN) end
--- Another claim, with all of the above, may be among the writes that a server has lost.
-if field(id, 'server') ~= server_id() then skip = skip + UNSEEN end
--- Numbers that were reserved and never closed are gaps of the window already.
-local first, media = number(id, 'first'), number(id, 'media')
-if skip > 0 or first + redis.call('LLEN', list_key(id)) ~= media then
-  media = media + skip
-  redis.call('DEL', list_key(id))
-  redis.call('HSET', key, 'first', int(media), 'media', int(media))
-  raise_numbers(id, media, number(id, 'discontinuity') + math.ceil(skip / 100))
+-- A stopped stream uses no more numbers: its window stays, and `start` skips what its owner or its server may know.
+if status ~= 'STOPPED' then
+  if not is_known then skip = math.max(skip, UNSEEN) end
+  -- Another claim, with all of the above, may be among the writes that a server has lost.
+  if field(id, 'server') ~= server_id() then skip = skip + UNSEEN end
+  redis.call('HSET', key, 'server', server_id())
+  -- Numbers that were reserved and never closed are gaps of the window already.
+  local first, media = number(id, 'first'), number(id, 'media')
+  if skip > 0 or first + redis.call('LLEN', list_key(id)) ~= media then
+    media = media + skip
+    redis.call('DEL', list_key(id))
+    redis.call('HSET', key, 'first', int(media), 'media', int(media))
+    raise_numbers(id, media, number(id, 'discontinuity') + math.ceil(skip / 100))
+  end
 end
 redis.call('HSET', key, 'fence', int(math.max(number(id, 'fence') + 1, now)),
-  'epoch', epoch, 'serial', 0, 'yielded', 0, 'since', (lease_of(node)), 'server', server_id())
+  'epoch', epoch, 'serial', 0, 'yielded', 0, 'since', (lease_of(node)))
 set_owner(id, owner, node)
 if status == 'STREAMING' then set_status(id, status, 'INTERRUPTED') end
 return granted()

@@ -2,7 +2,7 @@
 -- ARGV: id, node, fence, serial, status, first number of the window, lowest unused media and discontinuity sequence
 --   number, target durations, renditions, epoch, run, start and expiry of the stream key in ms, time in ms since Redis
 --   was last known to have the stream, time in ms for which records of stopped streams are kept, number of entries,
---   entries, then settings: name, value and so on
+--   entries, then options: name, value and so on
 -- Answer: UNKNOWN (it may have been stopped so long ago that no record is left), STALE or STOPPED with the record, or OK
 --   with the lowest unused numbers
 local id, node, fence, serial = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -24,12 +24,13 @@ elseif away_ms > retain_ms - CLOCKS_MS and away_ms < now_ms() - tonumber(redis.c
 end
 media = math.max(media, number(id, 'media'), first + entries)
 discontinuity = math.max(discontinuity, number(id, 'discontinuity'))
+local key_issued_at = number(id, 'keyIssuedAt')
 unlist(id)
 redis.call('DEL', key, list_key(id))
 redis.call('HSET', key,
   'run', int(run), 'fence', int(fence), 'epoch', epoch, 'serial', int(serial), 'yielded', 0, 'since', '', 'server', server_id(),
   'first', int(first), 'media', int(media), 'discontinuity', int(discontinuity),
-  'startedAt', ARGV[13], 'keyExpiresAt', ARGV[14])
+  'startedAt', ARGV[13], 'keyExpiresAt', ARGV[14], 'keyIssuedAt', int(key_issued_at))
 if ARGV[9] ~= '' then redis.call('HSET', key, 'targets', ARGV[9]) end
 if ARGV[10] ~= '' then redis.call('HSET', key, 'renditions', ARGV[10]) end
 for i = 18, 17 + entries do

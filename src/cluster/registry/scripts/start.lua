@@ -1,13 +1,14 @@
--- Starts a stream, or changes the settings of a running one.
+-- Starts a stream, or changes the options of a running one.
 -- ARGV: id, expiry of its stream key in ms, limit of running streams for each node, as many more of which may be stopped
 --   and listed, clock of sequence numbers (origin in ms, media per second,
---   discontinuities per second), number of settings that keep the value that they were given first, until the stream
---   stops, then these settings and the others: name, value and so on
+--   discontinuities per second), time of issue of the key in ms, number of options that keep the value that they were given first, until the stream
+--   stops, then these options and the others: name, value and so on
 -- Answer: FULL, or OK and the record
 local id, key_expires_at, max_streams = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local key, now = record_key(id), now_ms()
 -- The key is issued at the floor below which keys are revoked, if that is later.
 key_expires_at = key_expires_at + math.max(0, key_floor(id) * 1000 - now)
+local key_issued_at = math.max(tonumber(ARGV[7]), key_floor(id) * 1000, number(id, 'keyIssuedAt'))
 sweep(now)
 local status = field(id, 'status')
 if status == '' or status == 'STOPPED' then
@@ -44,8 +45,9 @@ elseif key_expires_at > number(id, 'keyExpiresAt') then
   redis.call('HSET', key, 'keyExpiresAt', int(key_expires_at))
   if field(id, 'owner') == '' then redis.call('ZADD', UNCLAIMED, int(key_expires_at), id) end
 end
-local others = 8 + 2 * tonumber(ARGV[7])
-for i = 8, #ARGV, 2 do
+redis.call('HSET', key, 'keyIssuedAt', int(key_issued_at))
+local others = 9 + 2 * tonumber(ARGV[8])
+for i = 9, #ARGV, 2 do
   redis.call(i < others and 'HSETNX' or 'HSET', key, 's.' .. ARGV[i], ARGV[i + 1])
 end
 return answer('OK', id)

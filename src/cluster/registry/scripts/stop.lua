@@ -1,17 +1,14 @@
 -- Stops a stream of any owner.
--- ARGV: id, reason, run to stop ('': whichever runs), node and fence if its owner stops it ('': somebody else), 1 to stop
---   it only if nobody has claimed it and its key has expired, linger in ms, time in ms for which the record is kept,
---   lifetime of stream keys in ms if those issued so far are revoked ('': they are not), limit of streams with revoked
---   keys
--- Answer: UNKNOWN, CHANGED or STALE with the record, or OK with the record and 1 or 0 (was stopped already)
+-- ARGV: id, reason, run to stop ('': whichever runs), node and fence if its owner stops it ('': somebody else), linger in
+--   ms, time in ms for which the record is kept, 1 to revoke the stream keys issued so far, limit of streams with revoked keys
+-- Answer: UNKNOWN, CHANGED or STALE with the record, or OK with the record, also of one that was stopped already
 local id, reason, run, node, fence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local if_expired, linger_ms, retain_ms = ARGV[6] == '1', tonumber(ARGV[7]), tonumber(ARGV[8])
-local lifetime_ms, max_floors = tonumber(ARGV[9]), tonumber(ARGV[10])
+local linger_ms, retain_ms, max_floors = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[9])
 local key, now = record_key(id), now_ms()
 sweep(now)
-if lifetime_ms then
+if ARGV[8] == '1' then
   -- The node that issued the last key may have a clock ahead of this one.
-  local issued = math.max(now, number(id, 'keyExpiresAt') - lifetime_ms)
+  local issued = math.max(now, number(id, 'keyIssuedAt'))
   redis.call('ZADD', FLOORS, int(math.max(math.floor(issued / 1000), key_floor(id)) + 1), id)
   if redis.call('ZCARD', FLOORS) > max_floors then
     -- Valid keys of other streams may be refused then, but no revoked one is accepted.
@@ -22,17 +19,8 @@ local status, owner = field(id, 'status'), field(id, 'owner')
 if status == '' then return { 'UNKNOWN' } end
 if run ~= '' and field(id, 'run') ~= run then return answer('CHANGED', id) end
 
-local function stopped(count)
-  local result = answer('OK', id)
-  result[4] = count
-  return result
-end
-
-if status == 'STOPPED' then return stopped(0) end
+if status == 'STOPPED' then return answer('OK', id) end
 if node ~= '' and (owner ~= node or field(id, 'fence') ~= fence) then return answer('STALE', id) end
-if if_expired and (owner ~= '' or number(id, 'keyExpiresAt') > now) then
-  return answer('CHANGED', id)
-end
 redis.call('HSET', key, 'reason', reason, 'stoppedAt', int(now), 'lingersUntil', int(now + linger_ms))
 set_status(id, status, 'STOPPED')
 redis.call('ZREM', UNCLAIMED, id)
@@ -47,4 +35,4 @@ redis.call('PEXPIRE', list_key(id), linger_ms)
 -- The owner knows the totals of the run, so it may announce the end before others do.
 redis.call('HSET', ENDS, run_of(id, field(id, 'run')), owner .. ' ' .. reason .. ' ' .. field(id, 's.webhookUrls'))
 redis.call('ZADD', UNANNOUNCED, int(holds_lease(owner) and now + ANNOUNCE_MS or now), run_of(id, field(id, 'run')))
-return stopped(1)
+return answer('OK', id)

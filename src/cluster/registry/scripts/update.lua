@@ -1,5 +1,5 @@
--- Changes settings of a stream of any owner.
--- ARGV: id, then settings: name, value and so on
+-- Changes options of a stream of any owner.
+-- ARGV: id, then options: name, value and so on
 -- Answer: UNKNOWN, or OK and the record
 local id = ARGV[1]
 if field(id, 'status') == '' then return { 'UNKNOWN' } end

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Exchange, Role } from '../../../../src/check/exchange.ts'
+import type { Exchange, RequestRole } from '../../../../src/check/exchange.ts'
 import { requireTool } from '../../support/tools.ts'
 import { breaks, keepsAll, load, PLAYLIST_URL } from '../../../check/rules/fixture.ts'
 
@@ -26,7 +26,7 @@ const HLS = [
 function record(t: Test, ...runs: readonly string[][]): Exchange[] {
   const folder = t.testdir()
   for (const run of runs) execFileSync('ffmpeg', run, { cwd: folder })
-  const media = (role: Role, name: string): Exchange => {
+  const media = (role: RequestRole, name: string): Exchange => {
     const url = new URL(name, PLAYLIST_URL).href
     const { reply, ...exchange } = load('', 10, { role, url, playlistUrl: PLAYLIST_URL })
     const headers = {

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
-import type { Redis } from '../../../../src/cluster/redis.ts'
+import type { Redis } from '../../../../src/cluster/registry/redis.ts'
 import { Outboxes } from '../../../../src/cluster/registry/outboxes.ts'
 import { Registry } from '../../../../src/cluster/registry/registry.ts'
 import { MillraceError } from '../../../../src/errors.ts'
@@ -96,8 +96,7 @@ const operation = fc.oneof(
     run: fc.option(small),
     by: flag,
     fence: small,
-    ifExpired: flag,
-    revokeMs: fc.constantFrom(undefined, 10 * LEASE_MS),
+    revoke: flag,
     lingerMs: fc.constantFrom(0, 60_000),
   }),
   fc.record({
@@ -145,7 +144,7 @@ if (requireTool(t, 'redis-server')) {
         for (const each of NODES)
           await call((r) => r.renewNode({ node: each, url: `http://${each}` }))
         const keyExpiresAtMs = START_MS + 10 * LEASE_MS
-        await call((r) => r.start('x', { settings: { webhookUrls: [] }, keyExpiresAtMs }))
+        await call((r) => r.start('x', { options: { webhookUrls: [] }, keyExpiresAtMs }))
         await call((r) => r.claim('x', { node: 'a', epoch: 'd', seenFence: 0 }))
         for (const step of operations) {
           calls++
@@ -191,13 +190,14 @@ function callsOf(
     }
     case 'start': {
       const name = step.value === 4 ? 'webhookUrls' : `s${step.value % 2}`
-      const settings = step.value < 0 ? {} : { [name]: [step.value] }
+      const options = step.value < 0 ? {} : { [name]: [step.value] }
       const keyExpiresAtMs = START_MS + step.keyMs
-      return [(r) => r.start(step.id, { settings, keyExpiresAtMs })]
+      const keyIssuedAtMs = keyExpiresAtMs - 10 * LEASE_MS
+      return [(r) => r.start(step.id, { options, keyExpiresAtMs, keyIssuedAtMs })]
     }
     case 'update': {
-      const settings = step.value < 0 ? {} : { [`s${step.value % 2}`]: { n: step.value } }
-      return [(r) => r.update(step.id, settings)]
+      const options = step.value < 0 ? {} : { [`s${step.value % 2}`]: { n: step.value } }
+      return [(r) => r.update(step.id, options)]
     }
     case 'claim': {
       const { id, node, epoch, skip, lingering } = step
@@ -263,19 +263,19 @@ function callsOf(
                 free: { media: first, discontinuity: 1 },
                 status: 'STREAMING',
               },
-              ...{ epoch: 'g', run, startedAtMs: 1, keyExpiresAtMs: 2, settings: { s1: 1 } },
+              ...{ epoch: 'g', run, startedAtMs: 1, keyExpiresAtMs: 2, options: { s1: 1 } },
               awayMs: step.awayMs,
             },
           ),
       ]
     }
     case 'stop': {
-      const { run, by, ifExpired, revokeMs, lingerMs } = step
+      const { run, by, revoke, lingerMs } = step
       return [
         (r) =>
           r.stop(step.id, {
-            ...{ reason: 'api', ifExpired, lingerMs },
-            ...(revokeMs !== undefined && { revokeMs }),
+            ...{ reason: 'api', lingerMs },
+            revoke,
             ...(run !== null && { run: (stream?.run ?? 0) + Math.max(run - 2, -1) }),
             ...(by && { by: { node: owner || 'a', fence } }),
           }),
@@ -445,19 +445,19 @@ function dumpModel(model: RegistryModel): unknown {
 function fieldsOf(model: RegistryModel, each: string): Record<string, string> {
   const stream = model.streams.get(each)
   if (stream === undefined) return {}
-  const { settings, isYielded, startedAtMs, keyExpiresAtMs, stoppedAtMs, lingersUntilMs, ...rest } =
-    stream
-  const { expiresAtMs: _, targets, renditions, ...plain } = rest
+  const { options, isYielded, startedAtMs, stoppedAtMs, lingersUntilMs, ...rest } = stream
+  const { expiresAtMs: _, keyExpiresAtMs, keyIssuedAtMs, targets, renditions, ...plain } = rest
   const fields = {
     ...plain,
     yielded: isYielded ? 1 : 0,
     startedAt: startedAtMs,
     keyExpiresAt: keyExpiresAtMs,
+    keyIssuedAt: keyIssuedAtMs,
     ...(stoppedAtMs !== undefined && { stoppedAt: stoppedAtMs, lingersUntil: lingersUntilMs }),
     ...(targets !== undefined && { targets: JSON.stringify(targets) }),
     ...(renditions !== undefined && { renditions: JSON.stringify(renditions) }),
     ...Object.fromEntries(
-      Object.entries(settings).map(([name, value]) => [`s.${name}`, JSON.stringify(value)]),
+      Object.entries(options).map(([name, value]) => [`s.${name}`, JSON.stringify(value)]),
     ),
   }
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))

@@ -4,8 +4,8 @@
  * @module
  */
 import type { Test } from 'tap'
-import { Redis } from '../../../../src/cluster/redis.ts'
-import { Registry, type RegistryOptions } from '../../../../src/cluster/registry/registry.ts'
+import { Redis } from '../../../../src/cluster/registry/redis.ts'
+import { Registry, type RegistrySettings } from '../../../../src/cluster/registry/registry.ts'
 import { SEQUENCE_CLOCK } from '../../../cluster/registry/model.ts'
 import { startRedis } from '../../support/redis.ts'
 import { until } from '../../../support/until.ts'
@@ -20,7 +20,7 @@ export async function openRedis(t: Test, url?: string): Promise<Redis> {
 }
 
 /** A node settles at once and its lease holds for a minute, unless the options say otherwise. */
-export function openRegistry(redis: Redis, options: Partial<RegistryOptions> = {}): Registry {
+export function openRegistry(redis: Redis, options: Partial<RegistrySettings> = {}): Registry {
   const defaults = { leaseMs: 60_000, settleMs: 0, sequenceClock: SEQUENCE_CLOCK }
   return new Registry({ redis, ...defaults, ...options })
 }

@@ -1,15 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { Advance } from '../../../../src/cluster/registry/calls.ts'
-import { OwnerWrites } from '../../../../src/cluster/owner-writes.ts'
+import type {
+  Advance,
+  Registry,
+  RegistrySettings,
+} from '../../../../src/cluster/registry/registry.ts'
+import { OwnerWrites } from '../../../../src/cluster/node/owned/owner-writes.ts'
 import { readCommands, sendCommand } from '../../../../src/cluster/registry/node-commands.ts'
-import type { Registry, RegistryOptions } from '../../../../src/cluster/registry/registry.ts'
 import { requireTool } from '../../support/tools.ts'
 import { until } from '../../../support/until.ts'
 import { openRedis, openRegistry } from './open-registry.ts'
 
 const KEY_EXPIRES_AT_MS = Date.now() + 7_200_000
-const SETTINGS = { settings: {}, keyExpiresAtMs: KEY_EXPIRES_AT_MS }
+const OPTIONS = { options: {}, keyExpiresAtMs: KEY_EXPIRES_AT_MS }
 const LINGER_MS = 60_000
 
 if (requireTool(t, 'redis-server')) {
@@ -20,13 +23,13 @@ if (requireTool(t, 'redis-server')) {
       await run(t, openRegistry(redis))
     })
   const lapse = (node: string) => redis.command(['DEL', `mr:node:${node}`])
-  const variant = (options: Partial<RegistryOptions>) => openRegistry(redis, options)
+  const variant = (options: Partial<RegistrySettings>) => openRegistry(redis, options)
 
   await check('a started stream is READY, without an owner', async (t, registry) => {
     const beforeMs = Date.now()
-    const settings = { webhook_urls: [], part_ms: 300 }
-    const stream = await registry.start('studio', { settings, keyExpiresAtMs: KEY_EXPIRES_AT_MS })
-    t.match(stream, { id: 'studio', status: 'READY', fence: 0, settings, isYielded: false })
+    const options = { webhook_urls: [], part_ms: 300 }
+    const stream = await registry.start('studio', { options, keyExpiresAtMs: KEY_EXPIRES_AT_MS })
+    t.match(stream, { id: 'studio', status: 'READY', fence: 0, options, isYielded: false })
     t.equal(stream.owner, undefined)
     t.equal(stream.keyExpiresAtMs, KEY_EXPIRES_AT_MS)
     t.ok(stream.startedAtMs >= beforeMs - 1000 && stream.run === stream.startedAtMs)
@@ -35,12 +38,12 @@ if (requireTool(t, 'redis-server')) {
   })
 
   await check(
-    'a start of a running stream merges settings and keeps the run',
+    'a start of a running stream merges options and keeps the run',
     async (t, registry) => {
-      const first = await registry.start('studio', { ...SETTINGS, settings: { a: 1, b: [] } })
-      const again = { settings: { b: ['x'] }, keyExpiresAtMs: 1 }
+      const first = await registry.start('studio', { ...OPTIONS, options: { a: 1, b: [] } })
+      const again = { options: { b: ['x'] }, keyExpiresAtMs: 1 }
       const second = await registry.start('studio', again)
-      t.strictSame(second, { ...first, settings: { a: 1, b: ['x'] } })
+      t.strictSame(second, { ...first, options: { a: 1, b: ['x'] } })
       const later = await registry.start('studio', {
         ...again,
         keyExpiresAtMs: KEY_EXPIRES_AT_MS + 1,
@@ -52,38 +55,39 @@ if (requireTool(t, 'redis-server')) {
   await check(
     'a kept setting has its first value until the stream stops, an update replaces the others',
     async (t, registry) => {
-      const start = (kept: object, settings: object) =>
-        registry.start('studio', { kept: { ...kept }, settings: { ...settings }, keyExpiresAtMs })
+      const start = (kept: object, options: object) =>
+        registry.start('studio', { kept: { ...kept }, options: { ...options }, keyExpiresAtMs })
       const keyExpiresAtMs = KEY_EXPIRES_AT_MS
       await start({ media: { partMs: 300 } }, { a: 1 })
       const second = await start({ media: {}, encryption: 7 }, { a: 2 })
-      t.strictSame(second.settings, { media: { partMs: 300 }, encryption: 7, a: 2 })
+      t.strictSame(second.options, { media: { partMs: 300 }, encryption: 7, a: 2 })
       const updated = await registry.update('studio', { a: 3, kick: 'x' })
-      t.strictSame(updated?.settings, { media: { partMs: 300 }, encryption: 7, a: 3, kick: 'x' })
+      t.strictSame(updated?.options, { media: { partMs: 300 }, encryption: 7, a: 3, kick: 'x' })
       t.strictSame(updated, await registry.get('studio'))
       t.equal(await registry.update('other', { a: 1 }), undefined)
       await registry.stop('studio', { reason: 'api', lingerMs: 60_000 })
-      t.strictSame((await start({ media: {} }, {})).settings, { media: {} })
+      t.strictSame((await start({ media: {} }, {})).options, { media: {} })
     },
   )
 
   await check(
     'a revocation holds for every key issued before it, in later runs and for unknown streams',
     async (t, registry) => {
-      const stop = { reason: 'api', lingerMs: 0, revokeMs: 7_200_000 } as const
+      const stop = { reason: 'api', lingerMs: 0, revoke: true } as const
       const nowSec = Math.floor(Date.now() / 1000)
       t.strictSame(await registry.stop('studio', stop), { outcome: 'unknown' })
       const keyExpiresAtMs = (nowSec + 7200) * 1000
       const { keyFloorSec: floorSec = 0 } = await registry.start('studio', {
-        settings: {},
+        options: {},
         keyExpiresAtMs,
       })
       t.ok(floorSec > nowSec && floorSec < nowSec + 5)
       // The clock of the node that issues it is 5 s ahead.
-      await registry.start('studio', { settings: {}, keyExpiresAtMs: keyExpiresAtMs + 5000 })
+      const keyIssuedAtMs = (nowSec + 5) * 1000
+      await registry.start('studio', { options: {}, keyExpiresAtMs, keyIssuedAtMs })
       await registry.stop('studio', stop)
       t.equal((await registry.get('studio'))?.keyFloorSec, Math.max(floorSec + 1, nowSec + 6))
-      t.equal((await registry.start('other', SETTINGS)).keyFloorSec, undefined)
+      t.equal((await registry.start('other', OPTIONS)).keyFloorSec, undefined)
     },
   )
 
@@ -91,13 +95,13 @@ if (requireTool(t, 'redis-server')) {
     'a revocation holds for as long as the registry, and a key issued after it is above its floor',
     async (t, registry) => {
       const lifetimeMs = 7_200_000
-      const stop = { reason: 'api', lingerMs: 0, revokeMs: lifetimeMs } as const
+      const stop = { reason: 'api', lingerMs: 0, revoke: true } as const
       // Each key is issued at the floor of the revocation before it, which is a second later.
       for (let times = 0; times < 300; times++) {
-        await registry.start('studio', SETTINGS)
+        await registry.start('studio', OPTIONS)
         await registry.stop('studio', stop)
       }
-      const { keyFloorSec: floorSec = 0 } = await registry.start('studio', SETTINGS)
+      const { keyFloorSec: floorSec = 0 } = await registry.start('studio', OPTIONS)
       t.ok(floorSec * 1000 > Date.now() + 200_000)
       const { keyExpiresAtMs = 0 } = (await registry.get('studio')) ?? {}
       t.ok(Math.abs(keyExpiresAtMs - floorSec * 1000 - lifetimeMs) < 30_000)
@@ -108,30 +112,30 @@ if (requireTool(t, 'redis-server')) {
   await check('revocations of many streams count for all, and use no more memory', async (t) => {
     const registry = variant({ maxFloors: 2 })
     for (const id of ['a', 'b', 'c']) {
-      await registry.stop(id, { reason: 'api', lingerMs: 0, revokeMs: 7_200_000 })
+      await registry.stop(id, { reason: 'api', lingerMs: 0, revoke: true })
     }
     t.equal(await redis.command(['ZCARD', 'mr:floors']), 2)
-    const { keyFloorSec = 0 } = await registry.start('other', SETTINGS)
+    const { keyFloorSec = 0 } = await registry.start('other', OPTIONS)
     t.ok(keyFloorSec > Date.now() / 1000 - 5)
   })
 
   await check('no more streams run than the limit of each node allows', async (t) => {
     const registry = variant({ maxStreams: 1 })
     const stop = (id: string) => registry.stop(id, { reason: 'api', lingerMs: LINGER_MS })
-    await registry.start('a', SETTINGS)
-    await t.rejects(registry.start('b', SETTINGS), { code: 'TOO_MANY_STREAMS' })
+    await registry.start('a', OPTIONS)
+    await t.rejects(registry.start('b', OPTIONS), { code: 'TOO_MANY_STREAMS' })
     await stop('a')
-    await registry.start('b', SETTINGS)
+    await registry.start('b', OPTIONS)
     for (const node of ['n', 'm']) await registry.renewNode({ node, url: `http://${node}` })
-    await registry.start('c', SETTINGS)
-    await t.rejects(registry.start('d', SETTINGS), { code: 'TOO_MANY_STREAMS' }, 'two nodes')
-    await registry.start('c', SETTINGS)
+    await registry.start('c', OPTIONS)
+    await t.rejects(registry.start('d', OPTIONS), { code: 'TOO_MANY_STREAMS' }, 'two nodes')
+    await registry.start('c', OPTIONS)
     await registry.leaveNode('n')
     await stop('b')
-    await t.rejects(registry.start('b', SETTINGS), { code: 'TOO_MANY_STREAMS' }, 'one node')
+    await t.rejects(registry.start('b', OPTIONS), { code: 'TOO_MANY_STREAMS' }, 'one node')
     // In the same millisecond the first one by name is forgotten first.
     await stop('c')
-    await registry.start('e', SETTINGS)
+    await registry.start('e', OPTIONS)
     const listed = await registry.list({ limit: 9 })
     t.strictSame(
       listed.map(({ id }) => id),
@@ -143,18 +147,18 @@ if (requireTool(t, 'redis-server')) {
   await check('a stopped stream leaves little in Redis', async (t, registry) => {
     const sizeOf = async (id: string) =>
       Number(await redis.command(['MEMORY', 'USAGE', `mr:{${id}}`, 'SAMPLES', '0']))
-    const settings = { webhookUrls: ['x'.repeat(32_768)] }
-    await registry.start('idle', { ...SETTINGS, settings })
+    const options = { webhookUrls: ['x'.repeat(32_768)] }
+    await registry.start('idle', { ...OPTIONS, options })
     await registry.stop('idle', { reason: 'api', lingerMs: 0 })
     const ttl = Number(await redis.command(['PTTL', 'mr:{idle}']))
     t.ok(ttl > 0 && ttl <= 60_000, 'nobody has owned it')
     await begin(registry, 'studio', 'a')
-    await registry.update('studio', settings)
+    await registry.update('studio', options)
     await registry.stop('studio', { reason: 'api', lingerMs: 0 })
-    await registry.start('other', SETTINGS)
+    await registry.start('other', OPTIONS)
     t.ok((await sizeOf('studio')) < 4000)
     t.ok((await sizeOf('idle')) < 4000)
-    t.match(await registry.get('studio'), { status: 'STOPPED', owner: 'a', settings: {} })
+    t.match(await registry.get('studio'), { status: 'STOPPED', owner: 'a', options: {} })
   })
 
   await check(
@@ -201,7 +205,7 @@ if (requireTool(t, 'redis-server')) {
   })
 
   await check('of two claims at once one is granted', async (t, registry) => {
-    await registry.start('studio', SETTINGS)
+    await registry.start('studio', OPTIONS)
     const nodes = Array.from({ length: 8 }, (_, index) => `n${index}`)
     for (const node of nodes) await renew(registry, node)
     const claims = await Promise.all(
@@ -266,7 +270,7 @@ if (requireTool(t, 'redis-server')) {
   })
 
   await check('a node without a lease claims nothing', async (t, registry) => {
-    await registry.start('studio', SETTINGS)
+    await registry.start('studio', OPTIONS)
     const claim = registry.claim('studio', { node: 'a', epoch: 'a', seenFence: 0 })
     await t.rejects(claim, { code: 'REGISTRY_UNAVAILABLE' })
     t.match(await registry.claim('other', { node: 'a', epoch: 'a', seenFence: 0 }), {
@@ -425,7 +429,7 @@ if (requireTool(t, 'redis-server')) {
     const free = { media, discontinuity: 90_000 }
     await registry.advance('studio', own(first), { serial: 1, entries: [], first: 0, free })
     await registry.stop('studio', { reason: 'api', lingerMs: LINGER_MS })
-    const { fence } = await registry.start('studio', SETTINGS)
+    const { fence } = await registry.start('studio', OPTIONS)
     const claim = { node: 'a', epoch: 'a-1', seenFence: fence }
     const second = await granted(registry.claim('studio', claim))
     t.strictSame(second.free, { media: media + 1000, discontinuity: 90_010 })
@@ -452,10 +456,9 @@ if (requireTool(t, 'redis-server')) {
     const stopped = await registry.stop('studio', stop)
     t.match(stopped, {
       outcome: 'stopped',
-      isFirst: true,
       stream: { status: 'STOPPED', reason: 'api' },
     })
-    t.match(await registry.stop('studio', stop), { outcome: 'stopped', isFirst: false })
+    t.match(await registry.stop('studio', stop), { outcome: 'stopped' })
     t.match(await registry.stop('other', stop), { outcome: 'unknown' })
     t.match(await registry.advance('studio', own(first), boundary(first.free.media, 1)), {
       outcome: 'stopped',
@@ -463,7 +466,36 @@ if (requireTool(t, 'redis-server')) {
     t.match(await registry.claim('studio', claimOf('a', 'a-1', first)), { outcome: 'stopped' })
     await renew(registry, 'b')
     t.strictSame(await registry.orphans('b', { limit: 10 }), [])
+    await renew(registry, 'a')
+    const lingering = { ...claimOf('a', 'a-1', first), lingering: true }
+    const { entries } = await granted(registry.claim('studio', lingering))
+    t.strictSame(entries, boundary(first.free.media, 1).entries, 'its owner ends its window')
   })
+
+  for (const [what, unseen] of [
+    ['whose owner', 1000],
+    ['whose server', 2000],
+  ] as const) {
+    await check(`a stopped stream ${what} is lost keeps its window`, async (t, registry) => {
+      const first = await begin(registry, 'studio', 'a')
+      const { media } = first.free
+      await registry.advance('studio', own(first), boundary(media, 1))
+      await registry.stop('studio', { reason: 'api', lingerMs: LINGER_MS })
+      await lapse('a')
+      await renew(registry, 'b')
+      if (what === 'whose server') {
+        await redis.command(['HSET', 'mr:{studio}', 'server', 'another'])
+      }
+      const lingering = { ...claimOf('b', 'b-0', first), lingering: true, skip: 1000 }
+      const { free, entries } = await granted(registry.claim('studio', lingering))
+      t.strictSame(entries, boundary(media, 1).entries)
+      t.equal(free.media, media + 1)
+      const { fence } = await registry.start('studio', OPTIONS)
+      const claim = { node: 'b', epoch: 'b-1', seenFence: fence }
+      const next = await granted(registry.claim('studio', claim))
+      t.equal(next.free.media, media + 1 + unseen, 'the next run begins above what they know')
+    })
+  }
 
   await check('a stop is for one run, or for one fence', async (t, registry) => {
     const first = await begin(registry, 'studio', 'a')
@@ -493,8 +525,8 @@ if (requireTool(t, 'redis-server')) {
       const at = first.free.media + 5000
       await registry.advance('studio', own(first), boundary(at, 1))
       await registry.stop('studio', { reason: 'api', lingerMs: LINGER_MS })
-      const stream = await registry.start('studio', { ...SETTINGS, settings: { c: 1 } })
-      t.match(stream, { status: 'READY', fence: first.stream.fence, settings: { c: 1 } })
+      const stream = await registry.start('studio', { ...OPTIONS, options: { c: 1 } })
+      t.match(stream, { status: 'READY', fence: first.stream.fence, options: { c: 1 } })
       t.ok(stream.run > first.stream.run)
       t.strictSame(
         [stream.owner, stream.reason, stream.stoppedAtMs],
@@ -517,29 +549,23 @@ if (requireTool(t, 'redis-server')) {
   })
 
   await check('READY streams whose keys have expired are overdue', async (t, registry) => {
-    const expired = await registry.start('b', { settings: {}, keyExpiresAtMs: 2 })
-    await registry.start('a', { settings: {}, keyExpiresAtMs: 3 })
-    await registry.start('c', SETTINGS)
+    await registry.start('b', { options: {}, keyExpiresAtMs: 2 })
+    await registry.start('a', { options: {}, keyExpiresAtMs: 3 })
+    await registry.start('c', OPTIONS)
     await begin(registry, 'd', 'n')
     t.strictSame(
       (await registry.overdue(10)).map(({ id }) => id),
       ['b', 'a'],
     )
-    const stop = { reason: 'key-expired', ifExpired: true, lingerMs: 0 } as const
-    t.match(await registry.stop('b', { ...stop, run: expired.run }), {
-      outcome: 'stopped',
-      isFirst: true,
-    })
-    t.match(await registry.stop('c', stop), { outcome: 'changed' })
-    await registry.start('a', SETTINGS)
-    t.match(await registry.stop('a', stop), { outcome: 'changed' }, 'a new key keeps the stream')
-    t.strictSame(await registry.overdue(10), [])
+    await registry.stop('b', { reason: 'key-expired', lingerMs: 0 })
+    await registry.start('a', OPTIONS)
+    t.strictSame(await registry.overdue(10), [], 'b has stopped, and a has a new key')
   })
 
   await check(
     'streams are listed in pages, in the order of their ids, by status',
     async (t, registry) => {
-      for (const id of ['b', 'a~', 'a', 'A', 'c', 'a.1']) await registry.start(id, SETTINGS)
+      for (const id of ['b', 'a~', 'a', 'A', 'c', 'a.1']) await registry.start(id, OPTIONS)
       const ids = async (...args: Parameters<Registry['list']>) =>
         (await registry.list(...args)).map(({ id }) => id)
       t.strictSame(await ids({ limit: 100 }), ['A', 'a', 'a.1', 'a~', 'b', 'c'])
@@ -575,7 +601,7 @@ if (requireTool(t, 'redis-server')) {
         mediaSequence,
         value: `v${mediaSequence}`,
       })),
-      ...{ startedAtMs: 5, keyExpiresAtMs: 6, settings: { a: 1 }, targets: { targetSec: 2 } },
+      ...{ startedAtMs: 5, keyExpiresAtMs: 6, options: { a: 1 }, targets: { targetSec: 2 } },
       awayMs: 0,
     }
     t.match(await registry.restore('studio', own(first), whole), {
@@ -583,7 +609,7 @@ if (requireTool(t, 'redis-server')) {
       free: { media: at + 4 },
     })
     t.match(await registry.get('studio'), {
-      ...{ status: 'STREAMING', owner: 'a', fence, run, epoch: 'a-0', settings: { a: 1 } },
+      ...{ status: 'STREAMING', owner: 'a', fence, run, epoch: 'a-0', options: { a: 1 } },
       ...{ startedAtMs: 5, keyExpiresAtMs: 6 },
     })
     t.match(await registry.advance('studio', own(first), boundary(at + 4, 8)), {
@@ -598,7 +624,7 @@ if (requireTool(t, 'redis-server')) {
       { outcome: 'stopped' },
       'a stop counts',
     )
-    await registry.start('studio', SETTINGS)
+    await registry.start('studio', OPTIONS)
     t.match(
       await registry.restore('studio', own(first), whole),
       { outcome: 'stale' },
@@ -632,8 +658,8 @@ if (requireTool(t, 'redis-server')) {
     'an owner that was away for longer than a stop is known gives its stream up',
     async (t, registry) => {
       const claimed = await begin(registry, 'studio', 'a')
-      const { fence, run, epoch, startedAtMs, keyExpiresAtMs, settings } = claimed.stream
-      const past = { epoch, run, startedAtMs, keyExpiresAtMs, settings }
+      const { fence, run, epoch, startedAtMs, keyExpiresAtMs, options } = claimed.stream
+      const past = { epoch, run, startedAtMs, keyExpiresAtMs, options }
       const state = { first: claimed.free.media, free: claimed.free, entries: [] }
       let nowMs = 0
       const own = () => {
@@ -710,7 +736,7 @@ if (requireTool(t, 'redis-server')) {
     const advance = { ...boundary(first.free.media, 1), entries }
     await t.rejects(registry.advance('studio', own(first), advance), RangeError)
     await t.rejects(
-      registry.start('b', { ...SETTINGS, settings: { a: 'x'.repeat(70_000) } }),
+      registry.start('b', { ...OPTIONS, options: { a: 'x'.repeat(70_000) } }),
       RangeError,
     )
     await t.rejects(registry.renewNode({ node: 'a', url: 'x'.repeat(5000) }), RangeError)
@@ -765,7 +791,7 @@ function renew(registry: Registry, node: string) {
 /** Starts a stream and claims it. */
 async function begin(registry: Registry, id: string, node: string) {
   await renew(registry, node)
-  const { fence } = await registry.start(id, SETTINGS)
+  const { fence } = await registry.start(id, OPTIONS)
   return granted(registry.claim(id, { node, epoch: `${node}-0`, seenFence: fence }))
 }
 

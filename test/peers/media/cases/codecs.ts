@@ -178,7 +178,6 @@ export const CODECS: readonly MediaCase[] = [
     make: (clips) => clips.encode([...TEST_PATTERN, ...TONE, ...X264, '-c:a', 'libmp3lame']),
     playlist: { ...USUAL, audioFrames: 335, tracks: '256:1b,257:3' },
     codecs: 'avc1.42c00d,mp4a.40.34',
-    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'mp2',
@@ -195,7 +194,6 @@ export const CODECS: readonly MediaCase[] = [
     make: (clips) => clips.encode([...TEST_PATTERN, ...TONE, ...X264, '-c:a', 'ac3']),
     playlist: { ...USUAL, audioFrames: 250, tracks: '256:1b,257:81' },
     codecs: 'avc1.42c00d,ac-3',
-    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'ac3-dvb',
@@ -204,7 +202,6 @@ export const CODECS: readonly MediaCase[] = [
       clips.encode([...TEST_PATTERN, ...TONE, ...X264, '-c:a', 'ac3', '-mpegts_flags', 'system_b']),
     playlist: { ...USUAL, audioFrames: 250, tracks: '256:1b,257:81' },
     codecs: 'avc1.42c00d,ac-3',
-    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'eac3',
@@ -212,7 +209,7 @@ export const CODECS: readonly MediaCase[] = [
     make: (clips) => clips.encode([...TEST_PATTERN, ...TONE, ...X264, '-c:a', 'eac3']),
     playlist: { ...USUAL, audioFrames: 0, tracks: '256:1b' },
     codecs: 'avc1.42c00d',
-    cmaf: { audio: true, findings: ['EXTINF_INEXACT'] },
+    cmaf: { audio: true },
   },
   {
     name: 'eac3-all',
@@ -222,7 +219,6 @@ export const CODECS: readonly MediaCase[] = [
     playlist: { ...USUAL, audioFrames: 250, tracks: '256:1b,257:87' },
     codecs: 'avc1.42c00d,ec-3',
     beyondHlsJs: true,
-    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'opus',

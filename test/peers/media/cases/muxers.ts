@@ -136,7 +136,6 @@ export const MUXERS: readonly MediaCase[] = [
     ),
     playlist: { ...USUAL, durations: [2, 2, 2], videoFrames: 180, audioFrames: 291 },
     bytesOut: 'from-key-frame',
-    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'late-psi',
@@ -144,7 +143,6 @@ export const MUXERS: readonly MediaCase[] = [
     make: altered((clip) => lose(clip, ({ pid, unit }) => isPsi(pid) && unit < 19)),
     playlist: { ...USUAL, durations: [2, 2, 2], videoFrames: 180, audioFrames: 291 },
     bytesOut: 'from-key-frame',
-    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'rare-psi',
@@ -166,7 +164,6 @@ export const MUXERS: readonly MediaCase[] = [
       return { steps: [sent], originals: [unstride(sent, { before: 4 })] }
     },
     playlist: { ...USUAL, audioFrames: 250, tracks: '4113:1b,4352:81' },
-    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: '204-byte-packets',

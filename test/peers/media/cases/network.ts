@@ -23,7 +23,6 @@ export const NETWORK: readonly MediaCase[] = [
     }),
     playlist: { ...USUAL, durations: [2, 2, 2], videoFrames: 180, audioFrames: 291 },
     bytesOut: 'from-key-frame',
-    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'junk-between-packets',

@@ -43,7 +43,6 @@ export const TRACKS: readonly MediaCase[] = [
     renditions: { 'audio-2.m3u8': { videoFrames: 0, audioFrames: 250, tracks: '258:81' } },
     warnings: ['AUDIO_CODECS_DIFFER'],
     multivariantContains: ['AUDIO="audio"', 'ac-3', 'AUDIO="audio-ac3"'],
-    cmaf: { findings: ['EXTINF_INEXACT'] },
   },
   {
     name: 'three-sizes',

@@ -6,9 +6,12 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../../src/clock.ts'
-import { publish } from '../../../../src/publisher/publisher.ts'
-import { CLUSTER_FAMILIES } from '../../../../src/service/metrics/cluster-families.ts'
+import { systemClock } from '../../../../src/timing/clock.ts'
+import { publish } from '../../../../src/cli/publisher/publisher.ts'
+import { publishDemo } from '../../../support/demo-encoder.ts'
+import { CLUSTER_FAMILIES } from '../../../../src/cluster/node/node-metrics.ts'
+import { SERVICE_FAMILIES } from '../../../../src/service/metrics/service-families.ts'
+import { STREAM_FAMILIES } from '../../../../src/service/metrics/stream-families.ts'
 import { PUBLISHER_REPORT } from '../../../stream/publisher-report.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { startPrometheus } from '../../support/prometheus.ts'
@@ -54,15 +57,15 @@ t.test('panels of the cluster show metrics that its nodes have', async (t) => {
   }
 })
 
+const LINE = {
+  ...{ line: 1, remote: '192.0.2.1:5000', bitrateBps: 0 },
+  ...{ bytesReceived: 0, packetsReceived: 0, packetsRetransmitted: 0 },
+}
+
 /** A live stream with a viewer, a stream with warnings, a rejected encoder and a refused API request. */
 async function occupy(t: Test, { server, url }: TestService): Promise<void> {
   const { srtUrl, playlistUrl } = await server.startStream({ streamId: 'studio' })
-  const stop = new AbortController()
-  const encoder = publish({ file: CLIP, url: srtUrl, loop: true, signal: stop.signal })
-  t.teardown(() => {
-    stop.abort()
-    return encoder
-  })
+  publishDemo(t, srtUrl)
   await until('a live stream', () => server.status('studio').live)
   await (await fetch(playlistUrl)).text()
 
@@ -71,7 +74,7 @@ async function occupy(t: Test, { server, url }: TestService): Promise<void> {
     get lastPacketUs() {
       return systemClock.nowUs()
     },
-    report: () => PUBLISHER_REPORT,
+    report: () => ({ ...PUBLISHER_REPORT, lines: [LINE] }),
     close: () => undefined,
   })
   const send = setInterval(() => publication.push(randomBytes(1316)), 20)
@@ -102,13 +105,28 @@ t.test('promtool finds nothing to complain about', async (t) => {
   }
 })
 
+t.test('deploy/alerts.yaml has valid rules, over metrics that the service has', async (t) => {
+  if (!requireTool(t, 'promtool')) return
+  const path = fileURLToPath(new URL('deploy/alerts.yaml', ROOT))
+  const { status, stderr } = spawnSync('promtool', ['check', 'rules', path], { encoding: 'utf8' })
+  t.strictSame({ status, stderr }, { status: 0, stderr: '' })
+  const names = readFileSync(path, 'utf8').match(/millrace_\w+/g) ?? []
+  const families: { name: string }[] = [...SERVICE_FAMILIES, ...STREAM_FAMILIES]
+  t.ok(names.length > 0)
+  t.strictSame(
+    names.filter((name) => !families.some((family) => family.name === name)),
+    [],
+  )
+})
+
 t.test(
   'Prometheus scrapes the service, and each query of the dashboard has a result',
   async (t) => {
     if (!requireTool(t, 'prometheus')) return
     const port = await freePort()
     const token = randomBytes(32).toString('hex')
-    const service = await startService(t, { metrics: { port, token } })
+    const srtla = { port: await freePort() }
+    const service = await startService(t, { metrics: { port, token }, srtla })
     const prometheus = await startPrometheus(t, { port, token })
     await occupy(t, service)
     t.ok(EXPRESSIONS.length > 30, 'the dashboard has queries')

@@ -1,0 +1,37 @@
+/**
+ * The calls of the API under the library's names.
+ *
+ * @module
+ */
+import type {
+  ClipReport,
+  ClusterNode,
+  EncoderSource,
+  StartedStream,
+  StreamPage,
+  StreamRecord,
+} from './records.ts'
+import type {
+  ClipRequest,
+  KickRequest,
+  ListRequest,
+  StartRequest,
+  StopRequest,
+} from './requests.ts'
+
+/** Calls of the service, as HTTP and the library make them. All throw `MillraceError`, or reject with it. */
+export interface StreamControl {
+  startStream(request: StartRequest): Promise<StartedStream>
+  stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord>
+  /** Disconnects the encoder, which may connect again after `banSec`. */
+  kick(streamId: string, request?: KickRequest): StreamRecord | Promise<StreamRecord>
+  /** Puts an encoder on air at its next key frame, and fails back to it from now on. */
+  switchSource(streamId: string, source: EncoderSource): StreamRecord | Promise<StreamRecord>
+  /** Makes a playlist of a part of an archive. */
+  clip(streamId: string, request: ClipRequest): Promise<ClipReport>
+  status(streamId: string): StreamRecord | Promise<StreamRecord>
+  /** @returns a page of the streams in the order of their ids */
+  list(request?: ListRequest): StreamPage | Promise<StreamPage>
+  /** @returns ingest nodes of the cluster; absent without one */
+  nodes?(): Promise<readonly ClusterNode[]>
+}

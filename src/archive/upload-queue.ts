@@ -1,0 +1,184 @@
+/**
+ * Queue of uploads to the store, and of looks there, which are repeated until they succeed: a bounded number at a time, in
+ * turns of their owners, within a bound on memory. When that is full, the owner that holds the most loses its newest task.
+ *
+ * @module
+ */
+
+/** Max number of requests at a time. */
+const MAX_ACTIVE = 12
+
+/** Number of failed tasks of an owner that pause, with which it begins no others; other owners do. */
+const MAX_PAUSING = 3
+
+/** Pause after the first failure and, since it doubles, the longest one, in milliseconds. */
+const RETRY_MS = { first: 1000, longest: 60_000 }
+
+export interface StoreTask {
+  /** Memory that the task keeps. One of 0 never gives way to others. */
+  readonly sizeBytes: number
+  /**
+   * @param signal  aborted when the task is dropped
+   * @returns whether the store has it; undefined: to be tried again
+   * @throws an error, after which it is tried again
+   */
+  readonly attempt: (signal: AbortSignal) => Promise<boolean | undefined>
+  /** Called once, when the task needs its memory no more: whether the store has it, undefined if the task was dropped. */
+  readonly onDone: (isStored: boolean | undefined) => void
+}
+
+interface QueuedTask extends StoreTask {
+  readonly dropped: AbortController
+  /** Pause after its next failure. */
+  pauseMs: number
+}
+
+interface Owner {
+  /** The oldest first; those that are neither queued nor pause are active. */
+  readonly tasks: Set<QueuedTask>
+  readonly queued: QueuedTask[]
+  readonly pausing: Set<QueuedTask>
+  sizeBytes: number
+}
+
+interface UploadQueueOptions {
+  readonly maxBytes: number
+  /** Draws a number from 0 to 1. */
+  readonly random: () => number
+  /** Resolves after so many milliseconds, or earlier if the signal is aborted. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
+  /** Called after each failure. */
+  readonly onError: (error: unknown) => void
+  /** Called after each success. */
+  readonly onSuccess: () => void
+}
+
+/** `add` tasks, `abandon` an owner, `close` all. */
+export class UploadQueue<Key extends object> {
+  readonly #options: UploadQueueOptions
+  /** The owner at the front has its turn. */
+  readonly #owners = new Map<Key, Owner>()
+  #isClosed = false
+  /** Number of attempts, with those of dropped tasks. */
+  #attempts = 0
+  #sizeBytes = 0
+
+  constructor(options: UploadQueueOptions) {
+    this.#options = options
+  }
+
+  get sizeBytes(): number {
+    return this.#sizeBytes
+  }
+
+  sizeOf(key: Key): number {
+    return this.#owners.get(key)?.sizeBytes ?? 0
+  }
+
+  /**
+   * @param isFirst  whether it goes before the other tasks of its owner
+   * @returns false if there is no memory for it, or all has been closed
+   */
+  add(key: Key, task: StoreTask, isFirst = false): boolean {
+    if (this.#isClosed || !this.#makeRoom(key, task.sizeBytes)) return false
+    let owner = this.#owners.get(key)
+    if (owner === undefined) {
+      owner = { tasks: new Set(), queued: [], pausing: new Set(), sizeBytes: 0 }
+      this.#owners.set(key, owner)
+    }
+    const added = { ...task, pauseMs: RETRY_MS.first, dropped: new AbortController() }
+    owner.tasks.add(added)
+    owner.sizeBytes += task.sizeBytes
+    this.#sizeBytes += task.sizeBytes
+    if (isFirst) owner.queued.unshift(added)
+    else owner.queued.push(added)
+    this.#start()
+    return true
+  }
+
+  /** Drops all tasks of an owner. */
+  abandon(key: Key): void {
+    const owner = this.#owners.get(key)
+    for (const task of owner?.tasks ?? []) this.#drop(key, owner!, task)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const key of this.#owners.keys()) this.abandon(key)
+  }
+
+  /** There is room if there would be, were the others cut down to what this owner would hold. */
+  #makeRoom(key: Key, sizeBytes: number): boolean {
+    const { maxBytes } = this.#options
+    const ownBytes = this.sizeOf(key) + sizeBytes
+    const others = [...this.#owners].filter(([other]) => other !== key)
+    let cutBytes = ownBytes
+    for (const [, owner] of others) cutBytes += Math.min(owner.sizeBytes, ownBytes)
+    if (cutBytes > maxBytes) return false
+    while (this.#sizeBytes + sizeBytes > maxBytes) {
+      const [fullest, owner] = others.reduce((a, b) => (a[1].sizeBytes < b[1].sizeBytes ? b : a))
+      const newest = [...owner.tasks].findLast((task) => task.sizeBytes > 0)
+      this.#drop(fullest, owner, newest!)
+    }
+    return true
+  }
+
+  #start(): void {
+    for (const [key, owner] of this.#owners) {
+      if (this.#attempts >= MAX_ACTIVE) return
+      if (owner.pausing.size >= MAX_PAUSING) continue
+      const task = owner.queued.shift()
+      if (task === undefined) continue
+      this.#owners.delete(key)
+      this.#owners.set(key, owner)
+      void this.#run(key, owner, task)
+    }
+  }
+
+  async #run(key: Key, owner: Owner, task: QueuedTask): Promise<void> {
+    const { signal } = task.dropped
+    this.#attempts++
+    let isStored: boolean | undefined
+    try {
+      isStored = await task.attempt(signal)
+      this.#options.onSuccess()
+    } catch (error) {
+      if (!signal.aborted) this.#options.onError(error)
+    }
+    this.#attempts--
+    if (isStored === undefined && !signal.aborted) void this.#pause(owner, task)
+    else {
+      if (!signal.aborted) this.#release(key, owner, task)
+      task.onDone(isStored)
+    }
+    this.#start()
+  }
+
+  async #pause(owner: Owner, task: QueuedTask): Promise<void> {
+    const { random, pause } = this.#options
+    const { signal } = task.dropped
+    owner.pausing.add(task)
+    await pause(task.pauseMs * (0.5 + random() / 2), signal)
+    if (signal.aborted) return
+    owner.pausing.delete(task)
+    task.pauseMs = Math.min(2 * task.pauseMs, RETRY_MS.longest)
+    owner.queued.unshift(task)
+    this.#start()
+  }
+
+  #drop(key: Key, owner: Owner, task: QueuedTask): void {
+    this.#release(key, owner, task)
+    task.dropped.abort()
+    const index = owner.queued.indexOf(task)
+    if (index >= 0) owner.queued.splice(index, 1)
+    // An active one is done when its attempt has ended.
+    if (index >= 0 || owner.pausing.delete(task)) task.onDone(undefined)
+  }
+
+  #release(key: Key, owner: Owner, task: QueuedTask): void {
+    this.#sizeBytes -= task.sizeBytes
+    owner.sizeBytes -= task.sizeBytes
+    owner.tasks.delete(task)
+    if (owner.tasks.size === 0) this.#owners.delete(key)
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Streams that other nodes own, for the viewers of this one: an edge within the node.
+ *
+ * @module
+ */
+import type { FastifyInstance } from 'fastify'
+import type { NodeCalls } from '../../auth/node-calls.ts'
+import { Edge } from '../edge/edge.ts'
+import { NodeClient } from '../edge/node-client.ts'
+import type { OwnerLookup } from '../edge/stream-origin.ts'
+import { createRelay } from '../edge/relay.ts'
+import { OwnerReports } from '../edge/owner-reports.ts'
+import type { PassState, RemoteStreams } from '../../playback/remote-streams.ts'
+
+interface ClusterPlaybackOptions {
+  readonly owners: OwnerLookup
+  readonly calls: NodeCalls
+  /** Reads the URL of this node. */
+  readonly readUrl: () => string
+  /** Maximum size of media in memory. */
+  readonly maxBytes: number
+  /** See `EdgeOptions`. */
+  readonly readPlaybackSecrets: () => readonly string[]
+}
+
+/** Interval at which the audience is taken. */
+const REPORT_MS = 1000
+
+export class ClusterPlayback implements RemoteStreams {
+  readonly #edge: Edge
+  readonly #client: NodeClient
+  readonly #reports: OwnerReports
+  readonly #reporter: NodeJS.Timeout
+
+  constructor({ calls, readUrl, ...options }: ClusterPlaybackOptions) {
+    this.#client = new NodeClient({ calls })
+    this.#edge = new Edge({ client: this.#client, ...options })
+    const parts = { edge: this.#edge, client: this.#client }
+    this.#reports = new OwnerReports({ ...parts, readName: readUrl })
+    this.#reporter = setInterval(() => this.#reports.send(this.#edge.audience.take()), REPORT_MS)
+  }
+
+  get open() {
+    return this.#edge.open
+  }
+
+  get protected() {
+    return this.#edge.protected
+  }
+
+  get isKnown() {
+    return this.#edge.isKnown
+  }
+
+  /** See `Edge.memory`. */
+  get memory() {
+    return this.#edge.memory
+  }
+
+  /** Counts viewers of a worker, see `StreamAudience`. */
+  countViewers(streamId: string, viewers: readonly number[]): void {
+    for (const viewer of viewers) this.#edge.audience.addHash(streamId, viewer)
+  }
+
+  passState(app: FastifyInstance): PassState {
+    const send = createRelay(app)
+    return (request, reply, streamId) =>
+      send(request, reply, async (passed) =>
+        this.#client.pass(await this.#edge.findOwner(streamId), passed),
+      )
+  }
+
+  /** Settles when no timer or socket is left. */
+  async close(): Promise<void> {
+    clearInterval(this.#reporter)
+    this.#edge.close()
+    await this.#client.close()
+  }
+}

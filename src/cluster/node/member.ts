@@ -1,0 +1,264 @@
+/**
+ * This node as a member of a cluster: its parts put together. It holds a lease, owns streams, and adopts those of nodes that
+ * are gone.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { machineClock, systemClock } from '../../timing/clock.ts'
+import { MillraceError } from '../../errors.ts'
+import { ENCODER_SOURCES } from '../../api/records.ts'
+import { waitForSilence } from '../../ingest/silence.ts'
+import type { Cluster, LocalService } from '../../service/cluster.ts'
+import type { NodeRoutes } from '../../service/node-routes.ts'
+import { sharedSettings } from '../../service/stream-defaults.ts'
+import type { Streams } from '../../service/streams.ts'
+import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
+import type { WebhookDispatcher } from '../../webhook/dispatcher.ts'
+import { RegistryOwners } from '../edge/registry-owners.ts'
+import { CommandReader } from '../registry/node-commands.ts'
+import { Outboxes } from '../registry/outboxes.ts'
+import { logRegistry, Redis } from '../registry/redis.ts'
+import { Registry } from '../registry/registry.ts'
+import { Adoption } from './takeover/adoption.ts'
+import { callNode } from './call-node.ts'
+import { Claims, parseYieldRequest, type YieldRequest } from './takeover/claims.ts'
+import { ClusterControl } from './control/cluster-control.ts'
+import { Drain } from './takeover/drain.ts'
+import { ClusterPlayback } from './cluster-playback.ts'
+import { replaceEarlier } from './takeover/gone-nodes.ts'
+import { MediaBackup } from './backup/media-backup.ts'
+import { CLUSTER_FAMILIES } from './node-metrics.ts'
+import { NodeLease } from './takeover/node-lease.ts'
+import { OwnedStreams } from './owned/owned-streams.ts'
+import { RegisteredStreams } from './registered/registered-streams.ts'
+import { WebhookOutbox } from './outbox/webhook-outbox.ts'
+
+/** Time limits of calls to the registry when a stream is yielded, and when the node goes away. */
+const YIELD_WRITE_MS = 400
+const HAND_OVER_MS = 700
+
+/** Size of the media of other nodes in memory, as a part of `CACHE_MAX_MIB` and beside it. */
+const REMOTE_SHARE = 1 / 4
+
+export class ClusterMember implements Cluster {
+  readonly control: ClusterControl
+  readonly outbox: WebhookOutbox
+  readonly playback: ClusterPlayback
+  readonly routes: NodeRoutes
+  readonly metrics: Cluster['metrics']
+  /** Id of this run of the process. */
+  readonly #node = randomBytes(6).toString('hex')
+  readonly #redis: Redis
+  readonly #registry: Registry
+  readonly #streams: Streams
+  readonly #webhooks: WebhookDispatcher
+  readonly #lease: NodeLease
+  readonly #owned: OwnedStreams
+  readonly #claims: Claims
+  readonly #adoption: Adoption
+  readonly #commands: CommandReader
+  readonly #backup: MediaBackup | undefined
+  readonly #drain: Drain
+  /** Empty until `start`. */
+  #url = ''
+  #isOver = false
+
+  /** Begins to connect to the registry. */
+  constructor({ config, logger, settings, calls, streams, webhooks, ...service }: LocalService) {
+    const { redisUrl, role, hls, maxStreams, clusterBackup, cache } = config
+    const shared = sharedSettings(settings, systemClock)
+    const node = this.#node
+    const redis = new Redis({ url: redisUrl })
+    const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK, maxStreams })
+    const registered = new RegisteredStreams({ ...shared, streams })
+    const backup = clusterBackup ? new MediaBackup(config, logger) : undefined
+    this.#redis = redis
+    this.#registry = registry
+    this.#streams = streams
+    this.#webhooks = webhooks
+    this.#backup = backup
+    // A source that a node calls cannot be sent elsewhere: it goes over with its stream.
+    this.#drain = new Drain(() => streams.published.filter(({ pullUrl }) => pullUrl === undefined))
+    this.#lease = new NodeLease({
+      registry,
+      describe: () => ({ node, url: this.#url, role }),
+      onBegin: () => void this.#begin(logger),
+    })
+    this.#owned = new OwnedStreams({
+      node,
+      registry,
+      backup,
+      logger,
+      lingerMs: hls.lingerSec * 1000,
+      readLeaseSince: () => this.#lease.sinceMs,
+      leave: (stream) => streams.leave(stream),
+      reclaim: (streamId) => void this.#claims.claim(streamId).catch(() => undefined),
+    })
+    this.#claims = new Claims({
+      node,
+      registry,
+      owned: this.#owned,
+      call: (request) => callNode(calls, request),
+      readMedia: backup && ((handover) => backup.read(handover)),
+      readRoom: () => streams.room,
+      continueStream: (handover, mediaOf) => {
+        if (this.#isOver) throw new MillraceError('SHUTTING_DOWN')
+        return registered.continueStream(handover, mediaOf)
+      },
+      refresh: (streamId) => this.control.refresh(streamId),
+    })
+    this.control = new ClusterControl({
+      ...shared,
+      ...service,
+      node,
+      registry,
+      redis,
+      calls,
+      streams,
+      registered,
+      webhooks,
+      claim: (streamId) => this.#claims.claim(streamId),
+      isDraining: () => this.isDraining,
+    })
+    const outboxes = new Outboxes({ redis })
+    this.outbox = new WebhookOutbox({
+      node,
+      outboxes,
+      clock: machineClock,
+      logger,
+      webhooks,
+      readClusterSecrets: shared.readClusterSecrets,
+      webhookUrls: shared.webhookUrls,
+    })
+    this.#adoption = new Adoption({
+      node,
+      registry,
+      outbox: this.outbox,
+      owned: this.#owned,
+      claim: (streamId) => this.#claims.claim(streamId),
+      isDraining: () => this.isDraining,
+    })
+    this.playback = new ClusterPlayback({
+      owners: new RegistryOwners(registry),
+      calls,
+      readUrl: () => this.#url,
+      maxBytes: cache.maxMib * 1024 * 1024 * REMOTE_SHARE,
+      readPlaybackSecrets: () => settings.secrets.playback,
+    })
+    this.routes = {
+      ...this.control.routes,
+      yield: async (body) => ({ yielded: await this.#yield(parseYieldRequest(body)) }),
+    }
+    this.metrics = CLUSTER_FAMILIES.map((family) => ({
+      ...family,
+      read: () => family.read(this.#report()),
+    }))
+    this.#commands = new CommandReader({ url: redisUrl }, node, async (command) => {
+      const { refresh } = command as { readonly refresh?: unknown }
+      if (typeof refresh === 'string') await this.control.refresh(refresh)
+    })
+    redis.on('ready', () => {
+      if (this.#url !== '' && !this.#isOver) void this.#lease.renew()
+    })
+    logRegistry(redis, logger.child({ node }))
+    redis.connect()
+    backup?.connect()
+    this.#commands.start()
+  }
+
+  start(url: string): void {
+    this.#url = url
+    this.#lease.start()
+    this.#adoption.start()
+  }
+
+  readonly admission: Cluster['admission'] = {
+    find: (streamId) => this.#streams.find(streamId),
+    admit: async (key) => {
+      if (this.isDraining) throw new MillraceError('SHUTTING_DOWN')
+      await this.#claims.admit(key)
+      return this.#streams.admit(key)
+    },
+    locate: async (streamId) => (await this.#registry.get(streamId))?.ownerUrl,
+  }
+
+  readonly ownershipOf = (streamId: string) => ({
+    node: this.#node,
+    ...this.#owned.reportOf(streamId),
+  })
+
+  readonly fenceOf = (streamId: string): number | undefined => this.#owned.fenceOf(streamId)
+
+  readonly announceEnd: Cluster['announceEnd'] = (stream, reason, event) => {
+    const end = { urls: stream.webhookUrls, event }
+    return this.#owned.stop(stream, reason, (run) => this.outbox.announce(run, end))
+  }
+
+  get isDraining(): boolean {
+    return this.#isOver || this.#drain.hasBegun
+  }
+
+  drain(limitMs?: number): Promise<void> {
+    return this.#drain.run(limitMs)
+  }
+
+  async handOver(limitMs: number): Promise<void> {
+    await this.drain(limitMs)
+    this.#isOver = true
+    await this.#adoption.stop()
+    const timeoutMs = HAND_OVER_MS
+    await Promise.all([this.#owned.handOver(timeoutMs), this.#webhooks.close({ timeoutMs })])
+    await this.outbox.flush(timeoutMs)
+    await this.#lease.leave()
+  }
+
+  async close(): Promise<void> {
+    this.#isOver = true
+    void this.#adoption.stop()
+    this.#lease.abandon()
+    this.#owned.close()
+    await Promise.all([
+      this.#redis.close(),
+      this.#commands.close(),
+      this.#backup?.close(),
+      this.playback.close(),
+    ])
+  }
+
+  #report() {
+    return {
+      node: this.#node,
+      isRegistryReady: this.#redis.isReady,
+      ownedStreams: this.#owned.size,
+      pendingStreams: this.#owned.pending,
+      backup: this.#backup?.report,
+      outbox: this.outbox.report(),
+    }
+  }
+
+  /** Ends the lease of an earlier process at this URL, and finds out what other nodes have adopted. */
+  async #begin(logger: LocalService['logger']): Promise<void> {
+    const url = this.#url
+    try {
+      if (await replaceEarlier(this.#registry, { node: this.#node, url })) {
+        logger.error({ url }, 'two nodes have this NODE_URL: calls reach one of them. Set another.')
+      }
+      await this.#adoption.reconcile()
+    } catch {
+      // The next round does it.
+    }
+  }
+
+  /** Yields a stream whose encoder has been silent for 1 s, or does so now. */
+  async #yield({ stream_id: streamId, fence }: YieldRequest): Promise<boolean> {
+    const stream = this.#owned.has(streamId) ? this.#streams.find(streamId) : undefined
+    const isSilent =
+      stream === undefined ||
+      (await waitForSilence(stream, { sources: ENCODER_SOURCES, clock: systemClock, sleep }))
+    if (!isSilent) return false
+    if (this.#owned.fenceOf(streamId) === fence) await this.#owned.yield(streamId, YIELD_WRITE_MS)
+    return true
+  }
+}

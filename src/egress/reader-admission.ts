@@ -1,0 +1,115 @@
+/**
+ * Admission of readers: decides whether a caller may read a stream over SRT, and connects it to the stream.
+ *
+ * @module
+ */
+import { parsePlayRequest, verifyPlayToken, type PlayRequest } from '../auth/play-token.ts'
+import { MillraceError } from '../errors.ts'
+import type { AcceptDecision, ConnectionRequest } from '../srt/types.ts'
+import type { LiveStream } from '../stream/live-stream.ts'
+import type { Clock } from '../timing/clock.ts'
+import { SrtReader } from './srt-reader.ts'
+
+/** Readers of one stream, as a share of all. */
+const STREAM_SHARE = 1 / 2
+
+/** Streams as readers see them. */
+export interface ReadableStreams {
+  /** @returns undefined for an unknown id */
+  find(streamId: string): LiveStream | undefined
+  /** @returns URL of the node of the cluster that owns the stream; undefined without one */
+  locate?(streamId: string): Promise<string | undefined>
+}
+
+interface ReaderAdmissionOptions {
+  readonly streams: ReadableStreams
+  /** Reads the values of `PLAYBACK_SECRET`; empty: readers need no token. */
+  readonly readPlaybackSecrets: () => readonly string[]
+  readonly maxReaders: number
+  /** Whether the process reads packets more slowly than they arrive. */
+  readonly isOverloaded: () => boolean
+  readonly clock: Clock
+  /** Called for each refusal; `stream` is the one that the reader asked for, undefined if it is not here. */
+  readonly onRejected: (
+    remote: string,
+    error: MillraceError,
+    stream: LiveStream | undefined,
+  ) => void
+  /** Called when a reader has connected, and when it has disconnected. */
+  readonly onReader: (stream: LiveStream, remote: string, event: 'connected' | 'left') => void
+}
+
+/** Decides on a caller; undefined for one that does not ask to read. */
+export type AdmitReader = (request: ConnectionRequest) => Promise<AcceptDecision | undefined>
+
+export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitReader {
+  const { streams, readPlaybackSecrets, maxReaders, isOverloaded, clock, onReader } = options
+  let readers = 0
+
+  return async ({ streamId, remoteAddress, remotePort }) => {
+    const remote = `${remoteAddress}:${remotePort}`
+    let stream: LiveStream | undefined
+    try {
+      const request = parsePlayRequest(streamId)
+      if (request === undefined) return undefined
+      stream = streams.find(request.rid)
+      await checkToken(request, stream)
+      if (stream === undefined || stream.status === 'STOPPED') throw await elsewhere(request.rid)
+      checkRoom(stream)
+    } catch (error) {
+      if (!(error instanceof MillraceError)) throw error
+      options.onRejected(remote, error, stream)
+      return { reject: error.rejectCode }
+    }
+    const read = stream
+    const passphrase = read.encryption?.passphrase
+    return {
+      sends: true,
+      sink: new SrtReader(clock, {
+        open: (reader) => {
+          // Other readers may have connected since the decision.
+          if (!hasRoom(read)) return false
+          readers++
+          read.read(reader)
+          onReader(read, remote, 'connected')
+          return true
+        },
+        end: (reader) => {
+          readers--
+          read.unread(reader)
+          onReader(read, remote, 'left')
+        },
+      }),
+      onRefused: ({ code }) => options.onRejected(remote, new MillraceError(code), read),
+      ...(passphrase !== undefined && { passphrase }),
+    }
+  }
+
+  /**
+   * An unknown stream is refused as well: callers without a token do not learn which ids exist. Where no token is needed, one
+   * that is given must be good, too: a stream key never plays.
+   */
+  async function checkToken(request: PlayRequest, stream: LiveStream | undefined): Promise<void> {
+    const secrets = readPlaybackSecrets()
+    const isOpen = secrets.length === 0 || stream?.policy.playbackToken === false
+    if (isOpen && request.token === undefined) return
+    await verifyPlayToken(request, { secrets, now: new Date(clock.wallMs()) })
+  }
+
+  async function elsewhere(streamId: string): Promise<MillraceError> {
+    const url = await streams.locate?.(streamId)
+    if (url === undefined) return new MillraceError('STREAM_NOT_FOUND')
+    const message = `the stream is at ${url}: readers must call that node`
+    return new MillraceError('NOT_OWNER', { message })
+  }
+
+  function checkRoom(stream: LiveStream): void {
+    if (isOverloaded()) throw new MillraceError('OVERLOADED')
+    if (!hasRoom(stream)) throw new MillraceError('TOO_MANY_READERS')
+  }
+
+  function hasRoom(stream: LiveStream): boolean {
+    const share = Math.ceil(maxReaders * STREAM_SHARE)
+    return stream.status !== 'STOPPED' && readers < maxReaders && stream.readers < share
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Node's HTTP/2 response, which waits for the client piece by piece: its stream holds one piece at a time, and what the
+ * client has taken is known.
+ *
+ * @module
+ */
+import { totalBytes } from '../../binary/total-bytes.ts'
+import { Http2ServerResponse } from 'node:http2'
+import type { TurnQueue } from '../turn-queue.ts'
+import { PIECE_BYTES, sendPieces } from './send-pieces.ts'
+
+export type GuardedHttp2Response = Http2ServerResponse & {
+  /** Buffers of the body; other connections may send the same buffers. */
+  readonly bodies: readonly Buffer[]
+  /** Size of the part of the body that has left for the kernel. */
+  readonly sentBytes: number
+}
+
+/**
+ * Class for the option `Http2ServerResponse` of `node:http2`.
+ *
+ * @param begin  called for each request; returns a function that is called when the stream has ended
+ * @param largeBodies  turns in which pieces of large bodies go to the session; costs are in bytes
+ */
+export function guardedHttp2Responses(
+  begin: (response: GuardedHttp2Response) => () => void,
+  largeBodies: TurnQueue,
+): typeof Http2ServerResponse {
+  return class extends Http2ServerResponse {
+    readonly bodies: Buffer[] = []
+    sentBytes = 0
+
+    constructor(...args: ConstructorParameters<typeof Http2ServerResponse>) {
+      super(...args)
+      // Not `finish`, which Node does not emit for a HEAD request whose client leaves before the response.
+      this.stream.once('close', begin(this))
+    }
+
+    /** Does nothing: a corked stream would not tell when a piece has left. */
+    override cork(): void {
+      // `end` corks small bodies.
+    }
+
+    /** Keeps the chunk until `end`: responses are complete when they begin. */
+    override write(chunk: unknown): boolean {
+      this.#add(chunk)
+      return true
+    }
+
+    override end(...args: unknown[]): this {
+      this.#add(args[0])
+      const sizeBytes = totalBytes(this.bodies)
+      if (sizeBytes <= PIECE_BYTES) {
+        this.stream.cork()
+        for (const body of this.bodies) super.write(body)
+        return super.end()
+      }
+      sendPieces(this.bodies, largeBodies, {
+        write: (piece, onSent) => {
+          if (this.stream.destroyed) return
+          super.write(piece, 'utf8', (error) => {
+            if (error) return
+            this.sentBytes += piece.length
+            onSent()
+          })
+        },
+        end: () => super.end(),
+      })
+      return this
+    }
+
+    #add(chunk: unknown): void {
+      // Node has ended the stream: a write is an error, with which it would close before the client has the head.
+      if (this.req.method === 'HEAD') return
+      if (typeof chunk === 'string') this.bodies.push(Buffer.from(chunk))
+      else if (chunk instanceof Uint8Array) this.bodies.push(chunk as Buffer)
+    }
+  } as typeof Http2ServerResponse
+}

@@ -1,0 +1,198 @@
+/**
+ * Dialogs that change streams: start, stop, kick.
+ *
+ * @module
+ */
+import { call } from './calls.ts'
+import { byId, isDisabled, setDisabled } from './dom.ts'
+import { time } from './format.ts'
+import type { QrCode } from './wire.ts'
+
+/** SRT latency for a line that nobody has measured, in the unit of OBS. */
+const OBS_LATENCY_US = 500_000
+
+interface StartedStream {
+  readonly stream_id: string
+  readonly srt_url: string
+  readonly stream_key: string
+  readonly expires_at: string
+  readonly qr_code?: QrCode
+  readonly backup_srt_url?: string
+  readonly backup_stream_key?: string
+  readonly backup_qr_code?: QrCode
+}
+
+/** Options of start-stream. */
+interface StartOptions {
+  readonly encryption?: boolean
+  readonly backup?: boolean
+  readonly pull_url?: string
+  readonly push_urls?: readonly string[]
+  readonly slate?: string
+  readonly always_on?: boolean
+}
+
+/** What the encoders of the dialog get. */
+let issued: StartedStream | undefined
+
+/** Connects buttons of the dialogs; call once. */
+export function prepareDialogs(): void {
+  for (const dialog of document.querySelectorAll('dialog')) {
+    const cancel = dialog.querySelector('.cancel')
+    cancel?.addEventListener('click', () => dialog.close())
+  }
+  for (const button of document.querySelectorAll<HTMLElement>('[data-copy]')) {
+    const status = button.closest('.copies')!.querySelector('.copied')!
+    const field = byId(button.dataset['copy']!) as HTMLInputElement | HTMLTextAreaElement
+    button.addEventListener('click', () => void copy(field, status))
+  }
+  byId('key-choice').addEventListener('change', showKey)
+  // The URL is a credential.
+  byId('url-dialog').addEventListener('close', () => {
+    issued = undefined
+    for (const input of byId('url-dialog').querySelectorAll<HTMLInputElement>('[readonly]'))
+      input.value = ''
+    byId('qr-code').replaceChildren()
+  })
+}
+
+export function openStart(onStarted: (id: string) => void): void {
+  const texts = ['stream-id', 'pull-url', 'slate'].map((each) => byId(each, HTMLInputElement))
+  const listeners = byId('push-urls', HTMLTextAreaElement)
+  for (const text of [...texts, listeners]) text.value = ''
+  const boxes = ['encryption', 'backup', 'always-on'].map((each) => byId(each, HTMLInputElement))
+  for (const box of boxes) box.checked = false
+  ask('start-dialog', async () => {
+    const [encryption, backup, alwaysOn] = boxes.map(({ checked }) => checked)
+    const [id = '', pullUrl, slate] = texts.map(({ value }) => value)
+    const pushUrls = listeners.value.split(/\s+/).filter((url) => url !== '')
+    await startStream(id, {
+      ...(encryption && { encryption }),
+      ...(backup && { backup }),
+      ...(pullUrl && { pull_url: pullUrl }),
+      ...(pushUrls.length > 0 && { push_urls: pushUrls }),
+      ...(slate && { slate }),
+      ...(alwaysOn && { always_on: true }),
+    })
+    onStarted(id)
+  })
+}
+
+/** Issues a stream key, or two, and shows the URLs with them. */
+export async function startStream(id: string, options: StartOptions = {}): Promise<void> {
+  const body = { stream_id: id, ...options }
+  show(await call<StartedStream>('streams/start-stream', body))
+}
+
+export function openKick(id: string): void {
+  byId('kick-title').textContent = `Kick the encoder of ${id}?`
+  const ban = byId('ban', HTMLSelectElement)
+  ban.value = '0'
+  ask('kick-dialog', () => call('streams/kick', { stream_id: id, ban_sec: Number(ban.value) }))
+}
+
+export function openStop(id: string): void {
+  byId('stop-title').textContent = `Stop ${id}?`
+  const revoke = byId('revoke', HTMLInputElement)
+  revoke.checked = false
+  ask('stop-dialog', () => call('streams/stop-stream', { stream_id: id, revoke: revoke.checked }))
+}
+
+/** The latest question: the event `close` of one may come after the next has been opened. */
+let asking = new AbortController()
+
+/** Opens a dialog with a form; it closes when the call has succeeded, and shows the refusal otherwise. */
+function ask(dialogId: string, act: () => Promise<unknown>): void {
+  const dialog = byId(dialogId, HTMLDialogElement)
+  const form = dialog.querySelector('form')!
+  const error = form.querySelector('.error')!
+  const submit = form.querySelector('button:not([type])')!
+  error.textContent = ''
+  setDisabled(submit, false)
+  asking.abort()
+  asking = new AbortController()
+  const { signal } = asking
+  const submitForm = async () => {
+    setDisabled(submit, true)
+    error.textContent = ''
+    try {
+      await act()
+      if (!signal.aborted) dialog.close()
+    } catch (refusal) {
+      if (signal.aborted) return
+      error.textContent = (refusal as Error).message
+      setDisabled(submit, false)
+    }
+  }
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault()
+    if (!isDisabled(submit)) void submitForm()
+  }
+  form.addEventListener('submit', onSubmit, { signal })
+  dialog.showModal()
+}
+
+function show(started: StartedStream): void {
+  issued = started
+  byId('url-title').textContent = `Publish ${started.stream_id}`
+  byId('expiry').textContent = time(Date.parse(started.expires_at))
+  byId('key-choice').hidden = started.backup_srt_url === undefined
+  byId('key-of-main', HTMLInputElement).checked = true
+  showKey()
+  byId('url-dialog', HTMLDialogElement).showModal()
+  // The first field has the focus, with the caret at its end.
+  const url = byId('srt-url', HTMLTextAreaElement)
+  url.setSelectionRange(0, 0)
+  url.scrollTop = 0
+}
+
+/** Shows the key of the chosen encoder. */
+function showKey(): void {
+  if (issued === undefined) return
+  const isBackup = byId('key-of-backup', HTMLInputElement).checked
+  const { srt_url, stream_key, qr_code } = isBackup ? backupOf(issued) : issued
+  byId('srt-url', HTMLTextAreaElement).value = srt_url
+  byId('obs-server', HTMLInputElement).value = srt_url.replace(
+    /streamid=[^&]*/,
+    `latency=${OBS_LATENCY_US}`,
+  )
+  byId('ffmpeg-line', HTMLTextAreaElement).value =
+    `ffmpeg -re -i INPUT -c copy -f mpegts '${srt_url}'`
+  byId('stream-key', HTMLInputElement).value = stream_key
+  byId('url-dialog').querySelector('.copied')!.textContent = ''
+  drawQrCode('qr-code', qr_code)
+}
+
+function backupOf(
+  started: StartedStream,
+): Pick<StartedStream, 'srt_url' | 'stream_key' | 'qr_code'> {
+  const { backup_srt_url = '', backup_stream_key = '', backup_qr_code: code } = started
+  return { srt_url: backup_srt_url, stream_key: backup_stream_key, ...(code && { qr_code: code }) }
+}
+
+/** @param id  of the SVG, which is hidden without a code */
+export function drawQrCode(id: string, code: QrCode | undefined): void {
+  const svg = byId(id, SVGSVGElement)
+  svg.toggleAttribute('hidden', code === undefined)
+  if (code === undefined) return
+  svg.setAttribute('viewBox', `0 0 ${code.size} ${code.size}`)
+  const path = document.createElementNS('http://www.w3.org/2000/svg', 'path')
+  path.setAttribute('d', code.path)
+  svg.replaceChildren(path)
+}
+
+async function copy(input: HTMLInputElement | HTMLTextAreaElement, status: Element): Promise<void> {
+  // Over plain HTTP there is no `navigator.clipboard`.
+  const isCopied = await (window.isSecureContext
+    ? navigator.clipboard.writeText(input.value).then(
+        () => true,
+        () => copySelection(input),
+      )
+    : copySelection(input))
+  status.textContent = isCopied ? 'Copied.' : 'Not copied: press Ctrl+C.'
+}
+
+function copySelection(input: HTMLInputElement | HTMLTextAreaElement): boolean {
+  input.select()
+  return document.execCommand('copy')
+}

@@ -1,0 +1,61 @@
+/**
+ * Figures of the whole service, at the top of the page, and the band that says that there are none.
+ *
+ * @module
+ */
+import { byId, setCutOff, setText, showFigures } from './dom.ts'
+import { bitrate, count, duration, time } from './format.ts'
+import type { Snapshot } from './wire.ts'
+
+export class Head {
+  readonly #band = byId('unreachable')
+  #timer = 0
+  /** Time of the latest snapshot by the server's clock, and when it came by the browser's. */
+  #timeMs: number | undefined
+  #receivedMs = 0
+
+  show({ totals, load, timeMs }: Snapshot): void {
+    this.#timeMs = timeMs
+    this.#receivedMs = performance.now()
+    const { live, viewers, inBps, outBps, warned } = totals
+    showFigures(byId('totals'), [
+      ['Live', count(live)],
+      ['Viewers', count(viewers)],
+      ['In', bitrate(inBps)],
+      ['Out', bitrate(outBps)],
+      ['Warnings', count(warned)],
+    ])
+    byId('totals').classList.toggle('warned', warned > 0)
+    if (load === undefined) return
+    const { loopDelayMs, httpConnections, kernelDrops } = load
+    showFigures(byId('load'), [
+      ['Event loop late by', `${loopDelayMs.toFixed(0)} ms`],
+      ['HTTP connections', count(httpConnections)],
+      ['Datagrams dropped by the kernel', count(kernelDrops)],
+    ])
+  }
+
+  /** Shows the band, with the age of the figures, or takes it away. */
+  setReachable(isReachable: boolean): void {
+    clearInterval(this.#timer)
+    this.#band.hidden = isReachable
+    document.body.classList.toggle('stale', !isReachable)
+    setCutOff(!isReachable)
+    if (isReachable) return
+    this.#showAge()
+    this.#timer = window.setInterval(() => this.#showAge(), 1000)
+  }
+
+  clear(): void {
+    this.setReachable(true)
+    this.#timeMs = undefined
+    byId('process').removeAttribute('open')
+    for (const id of ['totals', 'load']) byId(id).replaceChildren()
+  }
+
+  #showAge(): void {
+    const age = duration(performance.now() - this.#receivedMs)
+    const figures = this.#timeMs && ` The figures are ${age} old, of ${time(this.#timeMs)}.`
+    setText(this.#band, `No data from the service.${figures ?? ''} Connecting again …`)
+  }
+}

@@ -1,0 +1,310 @@
+/**
+ * Main module of the player page: polls the state of the stream, plays it while it is live, and otherwise says on
+ * its last picture why nothing plays, since when, and what happens next.
+ *
+ * @module
+ */
+import type HlsModule from 'hls.js'
+import { aheadSec, followLiveEdge } from './live-edge.ts'
+import { showPanel } from './panel.ts'
+import { showTimeLine } from './time-line.ts'
+
+/** Global of a script that index.html loads; missing if that failed. */
+declare const Hls: typeof HlsModule
+
+const WAITING_POLL_MS = 1000
+const PLAYING_POLL_MS = 2000
+/** Wait for a response, after which there is no connection. */
+const MAX_RESPONSE_MS = 5000
+const CLOCK_MS = 1000
+/** First step back; the time line has all others. */
+const REWIND_MS = 10_000
+/** Media left at which playback may end: tracks differ in duration. */
+const END_SEC = 0.25
+// With fewer segments the player would stall before the next one is listed (RFC 8216 section 6.3.3).
+const START_SEGMENTS = 3
+/** Memory for media that was played. */
+const BACK_BUFFER_SEC = 30
+/** Latency added after a stall, for as long as the page is open. */
+const STALL_INCREASE_SEC = 0.25
+/** With low latency, hls.js takes a playlist for late after three parts, and by default gives up after three of them. */
+const LATE_RETRY = { maxNumRetry: 20, retryDelayMs: 0, maxRetryDelayMs: 0 }
+const { playlist = '', rewind: olderPlaylist = '', state: stateUrl = '' } = document.body.dataset
+/** Session of this page in Common Media Client Data (CTA-5004), by which the service counts viewers. */
+const sessionId = Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) =>
+  word.toString(16),
+).join('-')
+/** Distance from the newest media that the address asks for: `?latency=0.4`. By default the playlist decides. */
+const wantedLatencySec = Number(new URLSearchParams(location.search).get('latency'))
+const video = document.querySelector('video')!
+const badge = document.querySelector<HTMLElement>('#badge')!
+const rewind = document.querySelector<HTMLElement>('#rewind')!
+const unmute = document.querySelector<HTMLElement>('#unmute')!
+const hasHlsJs = 'Hls' in window && Hls.isSupported()
+const canPlay = hasHlsJs || video.canPlayType('application/vnd.apple.mpegurl') !== ''
+
+/** Words in place of a moving picture: a title, what happens next and, if the time of the change counts, a word before it. */
+const NOTICES = {
+  READY: ['The stream has not started', 'It plays here as soon as it does.'],
+  STREAMING: ['The encoder is connected', 'The picture comes in a few seconds.'],
+  LIVE: ['The stream is live', 'Loading the picture …'],
+  INTERRUPTED: ['The stream is interrupted', 'It resumes here by itself.', 'Since'],
+  STOPPED: ['The stream has ended', 'If it starts again, it plays here.', 'At'],
+  UNKNOWN: ['No stream of this name', 'Check the address. If it starts later, it plays here.'],
+  FORBIDDEN: [
+    'No access to this stream',
+    'This address has expired, or never was valid. Ask for a new one.',
+  ],
+  UNREACHABLE: ['No connection to the server', 'Trying again every second.', 'Since'],
+  UNSUPPORTED: [
+    'This browser cannot play the stream',
+    'Try a current Chrome, Edge, Firefox or Safari.',
+  ],
+  FAILED: ['Playback failed', 'Trying again.'],
+} as const
+
+/** Data of `/watch/{stream_id}/state`. */
+interface State {
+  readonly status: keyof typeof NOTICES
+  readonly live: boolean
+  /** Since when the stream has this status. */
+  readonly since?: string
+  /** When an interrupted stream ends, if no encoder comes. */
+  readonly stops_at?: string
+  /** Whether there is a playlist of the last hours. */
+  readonly rewind?: true
+}
+
+/** Undefined before the first response. */
+let current: State | undefined
+/** Undefined without a player. */
+let stopPlayer: (() => void) | undefined
+/** Date of what is playing; undefined without hls.js. */
+let playingDate: (() => Date | null) | undefined
+/** Date from which to play what was live, in milliseconds since 1970; undefined: live. */
+let rewindToMs: number | undefined
+/** Whether the player has begun. */
+let begun = false
+/** Error of the last player, until one plays. */
+let failure = ''
+/** Browsers pause as well: at the end of the media so far, and at media that they cannot decode. */
+let isPausedByViewer = false
+/** Clock of the server minus ours. */
+let clockOffsetMs = 0
+let nextLook: number | undefined
+
+async function look(): Promise<void> {
+  const state = await fetchState()
+  // After a while the service forgets a stream that has ended.
+  if (state.status !== 'UNKNOWN' || current?.status !== 'STOPPED') current = state
+  // A new stream has a new playlist.
+  if (['READY', 'UNKNOWN', 'FORBIDDEN'].includes(state.status)) {
+    endPlayer()
+    rewindToMs = undefined
+  }
+  if (state.status === 'READY') video.removeAttribute('poster')
+  if (!state.live) failure = ''
+  else if (canPlay && stopPlayer === undefined) startPlayer()
+  if (begun && video.paused && !isPausedByViewer && hasLaterMedia()) play()
+  show()
+  clearTimeout(nextLook)
+  nextLook = setTimeout(() => void look(), plays() ? PLAYING_POLL_MS : WAITING_POLL_MS)
+}
+
+async function fetchState(): Promise<State> {
+  try {
+    const sentMs = Date.now()
+    const response = await fetch(stateUrl, { signal: AbortSignal.timeout(MAX_RESPONSE_MS) })
+    if (response.status === 404) return { status: 'UNKNOWN', live: false }
+    if (response.status === 403) return { status: 'FORBIDDEN', live: false }
+    const { data } = (await response.json()) as { data: State & { time: string } }
+    clockOffsetMs = Date.parse(data.time) - (sentMs + Date.now()) / 2
+    return data
+  } catch {
+    if (current?.status === 'UNREACHABLE') return current
+    return { status: 'UNREACHABLE', live: false, since: new Date(serverNowMs()).toISOString() }
+  }
+}
+
+function serverNowMs(): number {
+  return Date.now() + clockOffsetMs
+}
+
+/** Whether there is media to play: that of an interrupted stream still plays to its end, where frames may be missing. */
+function plays(): boolean {
+  const hasNext = video.readyState > HTMLMediaElement.HAVE_CURRENT_DATA
+  return begun && (current?.live === true || (hasNext && aheadSec(video) > END_SEC))
+}
+
+/** Whether there is media to go on with, maybe behind a gap, which hls.js skips. */
+function hasLaterMedia(): boolean {
+  const { buffered, currentTime } = video
+  return buffered.length > 0 && buffered.end(buffered.length - 1) - currentTime > END_SEC
+}
+
+/** Shows the controls or, in their place, a notice. */
+function show(): void {
+  if (current === undefined) return
+  const kind = noticeOf(current)
+  const [title, text, timeLabel] = NOTICES[kind]
+  write('#title', title)
+  write('#text', text)
+  write('#time', timeLabel ? timesOf(current, timeLabel) : kind === 'FAILED' ? failure : '')
+  document.body.dataset['notice'] = plays() ? '' : kind
+  video.controls = plays()
+  unmute.hidden = !video.muted
+  badge.hidden = !current.live
+  rewind.hidden = !(plays() && current.rewind && hasHlsJs && rewindToMs === undefined)
+}
+
+function noticeOf({ status, live }: State): keyof typeof NOTICES {
+  if (!canPlay) return 'UNSUPPORTED'
+  if (!live) return status
+  return failure === '' ? 'LIVE' : 'FAILED'
+}
+
+/** Screen readers announce what is written, so an equal text is not written again. */
+function write(selector: string, text: string): void {
+  const element = document.querySelector(selector)!
+  if (element.textContent !== text) element.textContent = text
+}
+
+function timesOf({ since, stops_at }: State, label: string): string {
+  if (since === undefined) return ''
+  const date = new Date(since)
+  const isToday = date.toDateString() === new Date().toDateString()
+  const text = `${label} ${isToday ? date.toLocaleTimeString() : date.toLocaleString()}`
+  if (stops_at === undefined) return text
+  const leftSec = Math.max(0, Math.round((Date.parse(stops_at) - serverNowMs()) / 1000))
+  const seconds = String(leftSec % 60).padStart(2, '0')
+  return `${text}. Without an encoder it ends in ${Math.floor(leftSec / 60)}:${seconds}.`
+}
+
+function startPlayer(): void {
+  if (hasHlsJs) {
+    const hls = new Hls({
+      backBufferLength: BACK_BUFFER_SEC,
+      liveSyncOnStallIncrease: STALL_INCREASE_SEC,
+      playlistLoadPolicy: {
+        default: { ...Hls.DefaultConfig.playlistLoadPolicy.default, timeoutRetry: LATE_RETRY },
+      },
+      // In headers, so that URLs stay the same for caches.
+      cmcd: { sessionId, useHeaders: true, includeKeys: ['sid'] },
+      ...(wantedLatencySec > 0 && { liveSyncDuration: wantedLatencySec }),
+    })
+    hls.on(Hls.Events.ERROR, (_event, { fatal, details }) => {
+      if (fatal) giveUp(details)
+    })
+    hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => {
+      const isEnough = details.partTarget || details.fragments.length >= START_SEGMENTS
+      if (!begun && (isEnough || !details.live)) play()
+    })
+    const hidePanel = showPanel(video, hls, serverNowMs)
+    playingDate = () => hls.playingDate
+    hls.loadSource(rewindToMs === undefined ? playlist : olderPlaylist)
+    hls.attachMedia(video)
+    const stopFollowing =
+      rewindToMs === undefined
+        ? followLiveEdge(video, badge, hls)
+        : showTimeLine(video, hls, rewindToMs)
+    stopPlayer = () => {
+      stopFollowing()
+      hidePanel()
+      hls.destroy()
+    }
+  } else {
+    const stopFollowing = followLiveEdge(video, badge, undefined)
+    video.src = playlist
+    stopPlayer = () => {
+      stopFollowing()
+      video.removeAttribute('src')
+      video.load()
+    }
+    play()
+  }
+}
+
+function play(): void {
+  video.play().catch(({ name }: Error) => {
+    // The controls have a button.
+    if (name === 'NotAllowedError') begin()
+  })
+}
+
+function begin(): void {
+  begun = true
+  isPausedByViewer = false
+  failure = ''
+  show()
+}
+
+function endPlayer(): void {
+  keepPicture()
+  stopPlayer?.()
+  stopPlayer = undefined
+  begun = false
+}
+
+/** @param fromMs  date, in milliseconds since 1970; undefined: live */
+function playFrom(fromMs: number | undefined): void {
+  endPlayer()
+  rewindToMs = fromMs
+  badge.textContent = fromMs === undefined ? 'Live' : 'Go live'
+  badge.classList.toggle('behind', fromMs !== undefined)
+  startPlayer()
+  show()
+}
+
+/** The last picture stays without a player, too. */
+function keepPicture(): void {
+  const { videoWidth: width, videoHeight: height, readyState } = video
+  // While it seeks, a canvas gets nothing.
+  if (width === 0 || readyState < HTMLMediaElement.HAVE_CURRENT_DATA) return
+  const canvas = Object.assign(document.createElement('canvas'), { width, height })
+  canvas.getContext('2d')?.drawImage(video, 0, 0)
+  video.poster = canvas.toDataURL('image/jpeg')
+}
+
+/** The next poll starts a new player while the stream is live. */
+function giveUp(details: string): void {
+  endPlayer()
+  failure = details
+  show()
+}
+
+video.addEventListener('playing', begin)
+video.addEventListener('pause', () => {
+  isPausedByViewer = video.error === null && aheadSec(video) > END_SEC
+})
+video.addEventListener('volumechange', show)
+video.addEventListener('waiting', () => {
+  keepPicture()
+  void look()
+})
+video.addEventListener('ended', () => {
+  endPlayer()
+  void look()
+})
+video.addEventListener('resize', () => {
+  const { videoWidth, videoHeight } = video
+  if (videoWidth > 0) document.body.style.setProperty('--ratio', `${videoWidth / videoHeight}`)
+})
+video.addEventListener('error', () => {
+  // hls.js goes on with another source.
+  keepPicture()
+  // Without a player the error only means that the source was removed.
+  if (stopPlayer !== undefined && !hasHlsJs) giveUp(String(video.error?.message))
+})
+rewind.addEventListener('click', () => {
+  playFrom((playingDate?.()?.getTime() ?? serverNowMs()) - REWIND_MS)
+})
+badge.addEventListener('click', () => {
+  if (rewindToMs !== undefined) playFrom(undefined)
+})
+unmute.addEventListener('click', () => {
+  video.muted = false
+  play()
+})
+
+setInterval(show, CLOCK_MS)
+void look()

@@ -1,0 +1,163 @@
+/**
+ * Archives in simulated time, in a store that fails as it is told.
+ *
+ * @module
+ */
+import { Archive, type ArchiveEvent } from '../../src/archive/archive.ts'
+import { StoreError } from '../../src/archive/store-error.ts'
+import { MillraceError } from '../../src/errors.ts'
+import { FetchedFiles } from '../../src/hls/store/fetched-files.ts'
+import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
+import { LiveStream } from '../../src/stream/live-stream.ts'
+import type { ContinuedStream } from '../../src/stream/live-stream-options.ts'
+import { ClipEncoder } from '../support/clip-encoder.ts'
+
+const MIB = 1024 * 1024
+const STEP_US = 10_000
+const TICK_US = 250_000
+export const WALL_MS = Date.UTC(2026, 0, 1)
+export const FOLDER = 'studio/20260101T000000Z-e'
+
+/** Keeps what it is given, unless it fails. */
+export class MemoryStore {
+  readonly files = new Map<string, Buffer>()
+  /** Keys in the order in which they were stored. */
+  readonly order: string[] = []
+  /** Keys of media that was asked for. */
+  readonly asked: string[] = []
+  /** Keys of media that was stored again with other bytes. */
+  readonly overwritten: string[] = []
+  fails: (key: string) => boolean = () => false
+  /** Whether somebody else has stored other bytes under the key. */
+  conflicts: (key: string) => boolean = () => false
+
+  async put({ key, chunks }: { key: string; chunks: readonly Buffer[] }) {
+    if (this.fails(key)) throw new StoreError('TIMEOUT', 'The store does not answer')
+    if (this.conflicts(key)) throw new StoreError('CONFLICT', 'It is another one')
+    const bytes = Buffer.concat(chunks)
+    const before = this.files.get(key)
+    if (!/m3u8|json/.test(key) && before?.equals(bytes) === false) this.overwritten.push(key)
+    this.files.set(key, bytes)
+    this.order.push(key)
+  }
+
+  async get(key: string): Promise<Buffer | undefined> {
+    if (!/m3u8|json/.test(key)) this.asked.push(key)
+    if (this.fails(key)) throw new StoreError('TIMEOUT', 'The store does not answer')
+    return this.files.get(key)
+  }
+
+  async head(key: string) {
+    const file = await this.get(key)
+    return file && { sizeBytes: file.length, md5: undefined }
+  }
+
+  async close() {}
+
+  text(name: string, folder = FOLDER): string {
+    return this.files.get(`${folder}/${name}`)?.toString() ?? ''
+  }
+
+  /** Folders of a run, in order. */
+  get folders(): string[] {
+    const indexes = [...this.files.keys()].filter((key) => key.endsWith('/index.json'))
+    return indexes.map((key) => key.slice(0, key.lastIndexOf('/')))
+  }
+}
+
+interface ArchiveSettings {
+  readonly maxBytes?: number
+  readonly dvrSec?: number
+  readonly publicUrl?: string
+  readonly fullBytes?: number
+}
+
+export function setUp({
+  maxBytes = 64 * MIB,
+  dvrSec = 0,
+  publicUrl,
+  fullBytes = MIB,
+}: ArchiveSettings = {}) {
+  let nowUs = 0
+  const clock = { nowUs: () => nowUs, wallMs: () => WALL_MS + nowUs / 1000 }
+  const cache = new SegmentCache({ maxBytes: 256 * 1024 * 1024 })
+  const pauses = new Set<{ atUs: number; resolve: () => void }>()
+  const create = (epoch: string, continued?: ContinuedStream) => {
+    const stream = new LiveStream('studio', {
+      ...{ clock, cache, epoch, continued, formats: ['ts', 'cmaf'] as const, partSec: 0.2 },
+      ...{ segmentSec: 1, maxSegmentSec: 10, playlistSegments: 6 },
+      ...{ lingerSec: 60, reconnectGraceSec: 120 },
+    })
+    stream.renewKey(clock.wallMs() + 7_200_000)
+    return stream
+  }
+  const store = new MemoryStore()
+  const events: ArchiveEvent[] = []
+  const createArchive = () =>
+    new Archive({
+      ...{
+        store,
+        mode: 'all',
+        maxBytes,
+        fullBytes,
+        clock,
+        captions: 'auto',
+        url: 's3://bucket',
+        dvrSec,
+      },
+      rewind: {
+        ...{ store, publicUrl, maxFileBytes: MIB },
+        fetched: new FetchedFiles({
+          ...{ maxBytes: 8 * MIB, maxFetches: 4 },
+          refusalOf: (error) =>
+            error instanceof MillraceError ? error : new MillraceError('ARCHIVE_UNAVAILABLE'),
+        }),
+      },
+      random: () => 1,
+      pause: (ms) => new Promise((resolve) => pauses.add({ atUs: nowUs + ms * 1000, resolve })),
+      onEvent: (_, event) => events.push(event),
+      onStore: () => undefined,
+    })
+  const encoders = new Set<ClipEncoder>()
+  const running = new Map<LiveStream, Archive>()
+  const archived = (stream: LiveStream) => {
+    const archive = createArchive()
+    archive.follow(stream)
+    running.set(stream, archive)
+    return { stream, archive }
+  }
+  return {
+    ...{ clock, cache, create, createArchive, store, events, archived },
+    connect(stream: LiveStream) {
+      const encoder = new ClipEncoder('main', nowUs)
+      encoder.publication = stream.publish(encoder)
+      encoders.add(encoder)
+      return encoder
+    },
+    async run(sec: number) {
+      for (const endUs = nowUs + sec * 1e6; nowUs < endUs;) {
+        nowUs += STEP_US
+        for (const encoder of encoders) encoder.step(nowUs)
+        if (nowUs % TICK_US !== 0) continue
+        for (const [stream, archive] of running) {
+          stream.tick()
+          archive.tick()
+        }
+        for (const pause of pauses) {
+          if (pause.atUs > nowUs) continue
+          pauses.delete(pause)
+          pause.resolve()
+        }
+        await new Promise(setImmediate)
+      }
+    },
+    begin: () => archived(create('e')),
+    /** Kills the process of a stream; another one goes on with its checkpoint. */
+    takeOver(before: LiveStream, { epoch = 'f', rows = before.checkpoint.rows } = {}) {
+      running.clear()
+      const { checkpoint, run } = before
+      before.leave()
+      return archived(create(epoch, { checkpoint: { ...checkpoint, rows }, run }))
+    },
+  }
+}

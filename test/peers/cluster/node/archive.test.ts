@@ -1,0 +1,114 @@
+/**
+ * The archive of a stream whose encoder is lost, whose source is switched, and whose node is killed, in a store that
+ * refuses a fifth of the requests: processes as operators start them, with `CLUSTER_BACKUP`.
+ */
+import t from 'tap'
+import type { EndpointName } from '../../../../src/api/endpoints.ts'
+import { checkStream } from '../../../../src/check/index.ts'
+import { publishDemo } from '../../../support/demo-encoder.ts'
+import { createRandom } from '../../../support/random.ts'
+import { startS3Server } from '../../../support/s3-server.ts'
+import { callApi } from '../../../support/service.ts'
+import { until } from '../../../support/until.ts'
+import { createSecrets, startNodes, type NodeProcess } from '../../support/node-processes.ts'
+import { startRedis } from '../../support/redis.ts'
+import { requireTool } from '../../support/tools.ts'
+
+const PLAYLIST = 'cmaf-video-1.m3u8'
+
+t.test('no segment is missing that the store could take', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const redis = await startRedis(t)
+  const random = createRandom(29)
+  let isRefusing = true
+  const store = await startS3Server(t, () => isRefusing && random.chance(0.2))
+  const secrets = createSecrets()
+  const nodes = await startNodes(
+    t,
+    'serve',
+    {
+      ...secrets,
+      ...{ REDIS_URL: redis.url, CLUSTER_BACKUP: 'true', HLS_SEGMENT_SEC: '1' },
+      ...{ ARCHIVE_URL: store.url, ARCHIVE_ENDPOINT: store.endpoint },
+      ARCHIVE_PUBLIC_URL: `${store.endpoint}/archive/live`,
+      AWS_ACCESS_KEY_ID: store.credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: store.credentials.secretAccessKey,
+    },
+    2,
+  )
+  const [first, second] = nodes as [NodeProcess, NodeProcess]
+  const api = async (node: NodeProcess, name: EndpointName, body: object = {}) =>
+    (await callApi(node.url, name, { stream_id: 'studio', ...body }, secrets.HMAC_SECRET)).body.data
+  const keys = await until('the registry answers', () =>
+    api(first, 'start-stream', { backup: true }).catch(() => undefined),
+  )
+  const urlAt = ({ srtPort }: NodeProcess, url: unknown) =>
+    String(url).replace(/:\d+\?/, `:${srtPort}?`)
+  const publish = (node: NodeProcess, name = 'srt_url') =>
+    publishDemo(t, urlAt(node, keys[name]), { retry: true, mayFail: true })
+
+  /** URIs of all segments that players were told of. */
+  const seen = new Set<string>()
+  const ended = new AbortController()
+  const watching = (async () => {
+    while (!ended.signal.aborted) {
+      const response = await fetch(`${second.url}/video/studio/${PLAYLIST}`).catch(() => undefined)
+      const listed = response?.ok ? segmentsOf(await response.text()) : []
+      for (const { uri, gap } of listed) if (!gap) seen.add(uri)
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+  })()
+  t.teardown(() => ended.abort())
+  const grows = (segments: number) => {
+    const target = seen.size + segments
+    return until(`${segments} segments more`, () => seen.size >= target)
+  }
+
+  let main = publish(first)
+  await grows(5)
+  for (let losses = 0; losses < 2; losses++) {
+    main.stop()
+    await main.end
+    main = publish(first)
+    await grows(4)
+  }
+  publish(first, 'backup_srt_url')
+  await until('the source is switched', () =>
+    api(first, 'switch-source', { source: 'backup' }).catch(() => undefined),
+  )
+  await grows(12)
+  first.program.kill('SIGKILL')
+  // Listed a moment ago, it may be gone with its node.
+  const newest = [...seen].at(-1)
+  publish(second)
+  await grows(8)
+  await api(second, 'stop-stream')
+  ended.abort()
+  await watching
+  const archive = await until('the archive is complete', async () => {
+    const { archive: report } = await api(second, 'status')
+    return report?.state === 'COMPLETE' && report
+  })
+  isRefusing = false
+  const folder = String(archive.url).replace(/[^/]*$/, '')
+  const segments = segmentsOf(await (await fetch(folder + PLAYLIST)).text())
+  const stored = new Set(segments.filter(({ gap }) => !gap).map(({ uri }) => uri))
+  t.strictSame(
+    [...seen].filter((uri) => uri !== newest && !stored.has(uri)),
+    [],
+    'what was live is stored',
+  )
+  const { findings } = await checkStream({ url: archive.url, seconds: 5 })
+  // The store compresses nothing.
+  const broken = findings.filter(({ rule }) => rule.id !== 'GZIP_NOT_OFFERED')
+  t.strictSame(
+    broken.map(({ rule, count, evidence }) => [rule.id, count, evidence]),
+    [],
+  )
+})
+
+function segmentsOf(text: string) {
+  return [...text.matchAll(/(#EXT-X-GAP\n)?(?:#(?!EXT-X-GAP|EXTINF).*\n)*#EXTINF.*\n(.*)\n/g)].map(
+    ([, gap, uri]) => ({ uri: uri!, gap: gap !== undefined }),
+  )
+}

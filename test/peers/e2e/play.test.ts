@@ -1,0 +1,126 @@
+/**
+ * Stock players read a stream over SRT: what arrives are the encoder's bytes, with losses on both sides.
+ */
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { HEADER_BYTES, isControl, sequenceNumber } from '../../../src/srt/wire/packet.ts'
+import { publishDemo } from '../../support/demo-encoder.ts'
+import { start } from '../../support/process.ts'
+import { startService } from '../../support/service.ts'
+import { startRelay, type UdpRelay } from '../../support/udp-relay.ts'
+import { until } from '../../support/until.ts'
+import { requireTool } from '../support/tools.ts'
+
+const LATENCY_MS = 600
+const LOSSY = { loss: 0.05, delayMs: 5, sparesHandshakes: true }
+/** 60 by hand. */
+const PLAYED_SEC = 10
+
+/** Shell commands that write what they receive to a file. */
+const READERS = {
+  ffmpeg: (url, file) => {
+    const input = '-f data -raw_packet_size 1316 -fflags nobuffer -probesize 32 -analyzeduration 0'
+    return `ffmpeg -v error ${input} -i '${url}&latency=${LATENCY_MS}000' -map 0 -c copy -f data -flush_packets 1 ${file}`
+  },
+  'srt-live-transmit': (url, file) =>
+    `srt-live-transmit -q -a:no '${url}&latency=${LATENCY_MS}' file://con > ${file}`,
+  'gst-launch-1.0': (url, file) => {
+    const [uri, streamId] = url.split('?streamid=')
+    return `gst-launch-1.0 -q srtsrc uri=${uri} streamid='${streamId}' latency=${LATENCY_MS} ! filesink buffer-mode=2 location=${file}`
+  },
+  // It does not run as root.
+  cvlc: (url, file) =>
+    `${process.getuid?.() === 0 ? 'setpriv --reuid=65534 --clear-groups env HOME=/tmp ' : ''}cvlc -q '${url}&latency=${LATENCY_MS}' --demux=dump --demuxdump-file=${file}`,
+} as const satisfies Record<string, (url: string, file: string) => string>
+
+t.test('players get the bytes of the encoder', async (t) => {
+  if (!requireTool(t, 'ffmpeg', ...Object.keys(READERS))) return
+  const { server, api } = await startService(t, { playbackSecret: 'p'.repeat(32) })
+  const { body } = await api('start-stream', { stream_id: 'studio', play: true })
+  const sent = recordBytes()
+  const ingest = relayTo(t, server.srtPort, sent.tap)
+  const egress = relayTo(t, server.srtPort)
+  const url = String(body.data['srt_url']).replace(`:${server.srtPort}`, `:${ingest.port}`)
+  const encoder = publishDemo(t, `${url}&latency=${LATENCY_MS}`)
+  await until('live', () => server.status('studio').live)
+
+  const folder = mkdtempSync(join(tmpdir(), 'play-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  chmodSync(folder, 0o777)
+  const playUrl = String(body.data['play_url']).replace(`:${server.srtPort}`, `:${egress.port}`)
+  const readers = Object.entries(READERS).map(([name, commandOf]) => {
+    const file = join(folder, `${name}.ts`)
+    return { name, file, program: start(t, 'sh', ['-c', commandOf(playUrl, file)]) }
+  })
+  const count = () => server.status('studio').readers.length
+  await until('all of them read', () => count() === readers.length)
+  await until('all of them write', () =>
+    readers.every(({ file }) => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0),
+  )
+  await sleep(PLAYED_SEC * 1000)
+  encoder.stop()
+  await encoder.end
+  await sleep(LATENCY_MS + 500)
+  const { publisher: _, readers: figures } = server.status('studio')
+  for (const { packetsSent, packetsDropped, packetsRetransmitted } of figures) {
+    t.ok(packetsSent > 0 && packetsRetransmitted > 0)
+    t.equal(packetsDropped, 0)
+  }
+  await server.stopStream('studio')
+  await until('all of them have left', () => count() === 0)
+  const bytes = sent.bytes()
+  for (const { name, file, program } of readers) {
+    // VLC does not always end with its input.
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      await Promise.race([program.exit, sleep(1000)])
+      program.kill(signal)
+    }
+    await program.exit
+    const got = readFileSync(file)
+    const at = bytes.indexOf(got.subarray(0, 7 * 188))
+    t.ok(at >= 0, `${name} begins with bytes of the encoder: ${program.output()}`)
+    const differs = got.findIndex((byte, index) => byte !== bytes[at + index])
+    t.equal(differs, -1, `${name}: the same ${got.length} bytes`)
+    // What a program has not written yet when it ends is no fault of the stream.
+    t.ok(bytes.length - at - got.length < 64 * 1316, `${name}: ${bytes.length - at} were sent`)
+    t.equal(await decodingErrors(t, file), '', `${name} begins with a key frame`)
+    t.ok(statSync(file).size > 100_000)
+  }
+})
+
+/** The payloads of data packets, by sequence number. */
+function recordBytes() {
+  const payloads = new Map<number, Buffer>()
+  return {
+    tap: (direction: string, datagram: Buffer) => {
+      if (direction !== 'forward' || isControl(datagram)) return
+      payloads.set(sequenceNumber(datagram), Buffer.from(datagram.subarray(HEADER_BYTES)))
+    },
+    bytes: () => {
+      // No sequence number wraps, unless the first one is by chance among the last.
+      const sorted = [...payloads].toSorted(([a], [b]) => a - b)
+      return Buffer.concat(sorted.map(([, payload]) => payload))
+    },
+  }
+}
+
+function relayTo(
+  t: Test,
+  targetPort: number,
+  tap?: (direction: string, datagram: Buffer) => void,
+): UdpRelay {
+  const relay = startRelay({ targetPort, forward: LOSSY, backward: LOSSY, ...(tap && { tap }) })
+  t.teardown(() => relay.close())
+  return relay
+}
+
+async function decodingErrors(t: Test, file: string): Promise<string> {
+  // The last frame may be cut off.
+  const args = ['-v', 'error', '-i', file, '-map', '0:v', '-frames:v', '60', '-f', 'null', '-']
+  const { output, exit } = start(t, 'ffmpeg', args)
+  await exit
+  return output()
+}

@@ -1,0 +1,38 @@
+import t from 'tap'
+import { completeSettings } from '../../src/config/complete-settings.ts'
+import type { GivenSettings } from '../../src/config/schema.ts'
+import { startupGuide } from '../../src/service/startup-guide.ts'
+
+const SECRETS = { hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) }
+
+function guide(options: Partial<GivenSettings>, program = '/usr/bin/millrace'): string {
+  const config = completeSettings({ ...SECRETS, public: { host: 'live.example' }, ...options })
+  return startupGuide(config, { httpPort: 8080, srtPort: 10080 }, program)
+}
+
+t.test('has the URLs, and a command that starts a stream', async (t) => {
+  const text = guide({})
+  t.match(text, /^ {2}Encoders +srt:\/\/live\.example:10080$/m)
+  t.match(text, /^ {2}Browsers +http:\/\/live\.example:8080\/watch\/\{stream_id\}$/m)
+  t.match(text, /^ {2}curl http:\/\/live\.example:8080\/api\/start-stream /m)
+  t.match(text, '$(millrace sign "$BODY")')
+  t.notMatch(text, /Dashboard|Metrics/)
+  t.match(guide({}, 'dist/cli.js'), '$(node dist/cli.js sign "$BODY")')
+})
+
+t.test(
+  'has the ports of the API and of metrics, the dashboard and tokens, and no secret',
+  async (t) => {
+    const text = guide({
+      apiPort: 8081,
+      metrics: { port: 9100 },
+      admin: { password: 'p4ssword-p4ssword' },
+      playbackSecret: 'k'.repeat(32),
+      srt: { passphrase: 'passphrase-passphrase' },
+    })
+    t.match(text, /^ {2}Dashboard +http:\/\/127\.0\.0\.1:8081\/admin$/m)
+    t.match(text, /^ {2}Metrics +http:\/\/127\.0\.0\.1:9100\/metrics$/m)
+    t.match(text, '/t/{token}/watch/{stream_id}')
+    t.notMatch(text, /p4ssword|kkkk|hhhh|passphrase/)
+  },
+)
