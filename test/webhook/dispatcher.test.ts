@@ -13,19 +13,19 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const SECRET = 'a secret of at least 32 characters'
 const KEY = Buffer.from(SECRET)
-/** Current time, since receivers refuse timestamps older than 5 minutes. */
-const START_MS = Math.floor(Date.now() / 1000) * 1000
 const ATTEMPT_TIMEOUT_MS = 5000
 
 /** Clock that only advances in `pass`. */
 class FakeTime {
+  /** Time at which the test begins, not its file: receivers refuse timestamps older than 5 minutes. */
+  readonly startMs = Math.floor(Date.now() / 1000) * 1000
   #nowMs = 0
   readonly #sleeps = new Set<{ delayMs: number; endMs: number; wake: () => void }>()
   #changed: () => void = () => undefined
 
   readonly clock = {
     nowUs: () => this.#nowMs * 1000,
-    wallMs: () => START_MS + this.#nowMs,
+    wallMs: () => this.startMs + this.#nowMs,
   }
 
   readonly sleep = (delayMs: number, signal: AbortSignal): Promise<void> =>
@@ -105,7 +105,7 @@ async function deadUrl(): Promise<string> {
 
 t.test('sends an event as a signed POST of JSON', async (t) => {
   const receiver = await startWebhookReceiver(t)
-  const { dispatcher } = start()
+  const { dispatcher, time } = start()
   dispatcher.send([`${receiver.url}?token=x`], event('demo'))
   const { method, path, headers, bytes, event: body } = await receiver.next()
   t.equal(method, 'POST')
@@ -114,13 +114,13 @@ t.test('sends an event as a signed POST of JSON', async (t) => {
   const webhook = new Webhook(SECRET, { format: 'raw' })
   t.strictSame(webhook.verify(bytes, headers as Record<string, string>), body)
   t.equal(headers['webhook-id'], body.id)
-  t.equal(headers['webhook-timestamp'], String(START_MS / 1000))
+  t.equal(headers['webhook-timestamp'], String(time.startMs / 1000))
   t.notOk('lt-signature' in headers, 'it is no request of the API')
   t.strictSame(Object.keys(body), ['id', 'type', 'created_at', 'stream_id', 'status', 'data'])
   t.match(body, {
     id: /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
     type: 'stream.live',
-    created_at: new Date(START_MS).toISOString(),
+    created_at: new Date(time.startMs).toISOString(),
     stream_id: 'demo',
     status: 'STREAMING',
     data: { playlist_url: 'http://x/playlist.m3u8' },
@@ -181,7 +181,9 @@ t.test('repeats an event without a 2xx after 1, 2, 4 … 60 s with the same byte
     t.ok(webhook.verify(bytes, headers as Record<string, string>), 'signed for each try')
   }
   t.strictSame(
-    receiver.received.map(({ headers }) => Number(headers['webhook-timestamp']) - START_MS / 1000),
+    receiver.received.map(
+      ({ headers }) => Number(headers['webhook-timestamp']) - time.startMs / 1000,
+    ),
     [0, 1, 3, 7, 15, 31],
   )
   t.match(dispatcher.stats(), { delivered: 1, failed: 5, dropped: 0 })
