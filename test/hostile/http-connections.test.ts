@@ -3,7 +3,14 @@
  */
 import { once } from 'node:events'
 import t from 'tap'
-import { startApp, MemoryService, call, json, speak } from '../http/memory-service.ts'
+import {
+  allowSlowRequests,
+  startApp,
+  MemoryService,
+  call,
+  json,
+  speak,
+} from '../http/memory-service.ts'
 import { until } from '../support/until.ts'
 import { holdConnections, holdIdleConnections } from './attacks/held-connections.ts'
 import { openConnections } from './attacks/raw-connection.ts'
@@ -15,6 +22,7 @@ t.test('refuses connections at the limit with 503, and displaces idle ones', asy
     limits: { maxConnections: 50, maxBufferedMib: 64 },
     clock: { nowUs: () => nowMs * 1000 },
   })
+  allowSlowRequests(app)
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const attack = holdIdleConnections(targetAt(app.port), stop.signal, { connections: 300 })
@@ -45,6 +53,7 @@ t.test('displaces connections whose requests never end, for Prometheus or a view
     limits: { maxConnections: 16, maxBufferedMib: 64 },
     clock: { nowUs: () => nowMs * 1000 },
   })
+  allowSlowRequests(app)
   const head =
     `POST /api/status HTTP/1.1\r\nHost: a\r\nLT-SIGNATURE: ${'0'.repeat(64)}\r\n` +
     'Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n'
@@ -81,6 +90,7 @@ t.test('ends requests sent byte by byte with 408 or a close', async (t) => {
 t.test('closes a crowd of idle connections over several seconds', async (t) => {
   let nowMs = 0
   const app = await startApp(t, new MemoryService(), { clock: { nowUs: () => nowMs * 1000 } })
+  allowSlowRequests(app)
   const stop = new AbortController()
   t.teardown(() => stop.abort())
   const attack = holdIdleConnections(targetAt(app.port), stop.signal, { connections: 600 })

@@ -5,7 +5,7 @@
  * @module
  */
 import { uncachedMemoryBeside } from '../../src/playback/uncached-memory.ts'
-import { request, type Agent, type OutgoingHttpHeaders } from 'node:http'
+import { request, type Agent, type OutgoingHttpHeaders, type Server } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { connect } from 'node:net'
 import { pino } from 'pino'
@@ -155,6 +155,11 @@ export class MemoryService implements StreamControl, PlaybackSource {
 
   findStream(streamId: string): PlayableStream | undefined {
     this.lookUps.push(streamId)
+    return this.peek(streamId)
+  }
+
+  /** As `findStream`, for the guard, which looks once a second: `lookUps` are those of requests alone. */
+  peek(streamId: string): PlayableStream | undefined {
     return this.streams.get(streamId) ?? this.stored.get(streamId)
   }
 
@@ -170,6 +175,7 @@ export interface TestApp {
   readonly url: string
   readonly port: number
   readonly guard: HttpGuard
+  readonly server: Server
   /** Every line that was logged. */
   readonly log: string[]
   close(): Promise<void>
@@ -196,7 +202,7 @@ export async function startApp(
   const logger = pino({ level: 'trace' }, { write: (line: string) => void log.push(line) })
   const guard = new HttpGuard({
     limits: { maxConnections: 1000, maxBufferedMib: 64 },
-    uncachedMemory: uncachedMemoryBeside((id) => service.findStream(id)),
+    uncachedMemory: uncachedMemoryBeside((id) => service.peek(id)),
     clock: systemClock,
     logger,
     ...guarding,
@@ -212,7 +218,14 @@ export async function startApp(
   })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => app.close())
-  return { service, url, port: Number(new URL(url).port), guard, log, close: () => app.close() }
+  const { server } = app
+  const port = Number(new URL(url).port)
+  return { service, url, port, guard, server, log, close: () => app.close() }
+}
+
+/** Switches off Node's time-outs of 10 s for a request, which go by no clock of the test: a busy machine may need longer. */
+export function allowSlowRequests({ server }: TestApp): void {
+  Object.assign(server, { requestTimeout: 0, headersTimeout: 0 })
 }
 
 /** Sends a request on a connection of its own. `path` is sent unchanged, `../` included. */
