@@ -40,8 +40,7 @@ t.test(
     })
     t.equal(reloads.length, 4)
     const pausesMs = reloads.slice(1).map((sentAtMs, index) => sentAtMs - reloads[index]!)
-    const shortestMs = Math.min(...pausesMs)
-    t.ok(shortestMs > 1900 && shortestMs < 4000, `pauses of ${pausesMs.join(', ')} ms`)
+    t.strictSame(pausesMs, [4000, 2000, 2000])
   },
 )
 
@@ -65,13 +64,12 @@ t.test('ends within the body that is over `maxBytes`', async (t) => {
   t.notOk(roles.includes('segment'))
 })
 
-/** A clock that skips the time of each sleep. */
+/** A clock that only sleeps advance, so that the time of an answer is 0; its timers never end. */
 function skippingClock(): CheckClock {
-  const clock = createCheckClock()
-  let skippedMs = 0
+  let nowMs = 0
   return {
-    ...clock,
-    nowMs: () => clock.nowMs() + skippedMs,
-    sleep: async (ms) => void (skippedMs += ms),
+    nowMs: () => nowMs,
+    sleep: async (ms) => void (nowMs += ms),
+    startTimer: () => ({ restart: () => undefined, stop: () => undefined }),
   }
 }
