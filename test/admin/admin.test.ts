@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import type { ServerOptions } from '../../src/index.ts'
+import { systemClock } from '../../src/timing/clock.ts'
 import type { Snapshot } from '../../src/web/dashboard/wire.ts'
 import { writeCertificate } from '../support/certificate.ts'
 import { freePort } from '../support/free-port.ts'
@@ -311,13 +312,14 @@ t.test('events tell the state of the service at once, then every second', async 
   for (const streamId of ['b', 'a']) await service.server.startStream({ streamId })
   const session = await logIn(service)
   const startMs = performance.now()
+  const startWallMs = systemClock.wallMs()
   const { type, text, snapshots } = await readSnapshots(service, session, 3)
   t.ok(performance.now() - startMs > 1500)
   t.match(type, 'text/event-stream')
   t.match(text, /^retry: \d+\n\ndata: /)
   t.equal(snapshots.length, 3)
   for (const { rows, load, timeMs } of snapshots) {
-    t.ok(Math.abs(timeMs - Date.now()) < 10_000)
+    t.ok(timeMs >= startWallMs && timeMs <= systemClock.wallMs())
     t.match(load, { loopDelayMs: Number, httpConnections: Number })
     t.match(
       rows.map(({ id, status, live }) => [id, status, live]),
@@ -378,9 +380,7 @@ t.test('at most 32 dashboards are open, and closing the service ends them', asyn
   await until('room for another one', async () => {
     const reply = await fetch(`${service.url}/admin/events`, { headers: session })
     if (reply.status !== 200) return false
-    const startMs = performance.now()
-    await Promise.all([service.server.close(), reply.text()])
-    t.ok(performance.now() - startMs < 20_000, 'closes in time')
+    await t.resolves(Promise.all([service.server.close(), reply.text()]), 'ends, and is not cut')
     return true
   })
 })
@@ -392,6 +392,7 @@ t.test('dashboards that are left at once take no place', async (t) => {
   for (let index = 0; index < 100; index++) {
     const socket = connect(service.server.httpPort, '127.0.0.1')
     await once(socket, 'connect')
+    // Some before the first event, some after it.
     socket.write(request, () => setTimeout(() => socket.resetAndDestroy(), index % 5))
     await once(socket, 'close')
   }
@@ -422,9 +423,8 @@ t.test('events go over HTTP/2, and closing the service ends them', async (t) => 
   let text = ''
   stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
   await until('two snapshots', () => text.split('data: ').length > 2)
-  const startMs = performance.now()
-  await service.server.close()
-  t.ok(performance.now() - startMs < 20_000)
+  const ended = once(stream, 'end')
+  await t.resolves(Promise.all([service.server.close(), ended]), 'ends, and is not cut')
 })
 
 t.test(
@@ -435,10 +435,12 @@ t.test(
     const { cookie } = await logIn(service)
     const get = (id: string) =>
       call(portOf(service), 'GET', `/admin/streams/${id}/history`, { headers: { cookie } })
+    const askedMs = systemClock.wallMs()
     const { data } = json(await get('studio')) as { data: { endMs: number } }
     const none = Array<null>(120).fill(null)
     t.match(data, { stepSec: 5, bitrateBps: none, rttMs: none, packetsLost: none, viewers: none })
-    t.ok(Math.abs(data.endMs - Date.now()) < 30_000)
+    // The end of the last step of 5 s.
+    t.ok(data.endMs > askedMs - 5001 && data.endMs <= systemClock.wallMs())
     for (const id of ['other', '%00', '..%2f', 'x'.repeat(200)]) {
       t.match(refused(await get(id)), { status: 404 }, id)
     }
