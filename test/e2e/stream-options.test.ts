@@ -124,6 +124,7 @@ t.test('allow_from holds for an encoder that waits while it changes', async (t) 
   send()
   await until('fed', () => server.status('studio').status === 'STREAMING')
   send()
+  // Nothing tells that it waits. Too short, and it calls under the new terms, which refuse it as well.
   await sleep(80)
   await server.startStream({ ...options, allowFrom: ['192.0.2.0/24'] })
   server.kick('studio')

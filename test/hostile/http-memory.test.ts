@@ -77,6 +77,7 @@ t.test(
           : get(`${url}/watch/studio`)
         const [reply] = (await once(request, 'response')) as [IncomingMessage]
         t.equal(reply.resume().statusCode, 200)
+        // A viewer's pace, so that the attack goes on between the answers.
         await sleep(100)
       }
       const growth = rssBytes(target.pid!) - before
@@ -102,6 +103,7 @@ t.test('answers all 20,000 requests of one pipeline in bounded memory', async (t
   })
   while (!stop.signal.aborted) {
     t.equal((await fetch(`${url}/watch/studio`)).status, 200)
+    // A viewer's pace, so that the attack goes on between the answers.
     await sleep(200)
   }
   t.equal((await attack).answered, 20_000)
