@@ -13,6 +13,7 @@ import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { until } from '../support/until.ts'
 import { LiveStore } from '../playback/live-store.ts'
 import {
+  allowSlowRequests,
   call,
   MemoryService,
   MemoryStream,
@@ -219,7 +220,11 @@ t.test('sees the answers of signed routes', async (t) => {
   await askSigned(away, DEMO)
 
   // Bodies that do not end: 546 of them take 16 MiB, and what is left is too little for a body of twice their size.
-  const full = await startApp(t, service, { limits: { maxConnections: 2000, maxBufferedMib: 64 } })
+  const full = await startApp(t, service, {
+    limits: { maxConnections: 2000, maxBufferedMib: 64 },
+    clock: { nowUs: () => 0 },
+  })
+  allowSlowRequests(full)
   const head = `POST /api/kick HTTP/1.1\r\nHost: a\r\nLT-SIGNATURE: ${'0'.repeat(64)}\r\n`
   let refused = 0
   for (let index = 0; index < 600; index++) {
