@@ -45,8 +45,6 @@ const MAX_FETCHES = 1000
 interface Fetch {
   /** File whose readers wait for it. */
   readonly name: string
-  /** Playlist that is to name it, whose readers wait as well. */
-  playlist?: string | undefined
   /** Whether nobody waited at the latest `tick`. */
   isLeft: boolean
 }
@@ -132,11 +130,15 @@ export class EdgeFiles implements StreamFiles {
     return this.#waiters.wait(name, isOver, onOver)
   }
 
-  /** Cancels requests for media that nobody has waited for since the last call; due about once a second. */
+  /**
+   * Cancels requests for media for which no reader, and no version of a playlist, has waited since the last call; due about
+   * once a second.
+   */
   tick(): void {
+    const playlists = [...this.#playlists.values()]
     for (const [key, fetch] of this.#fetches) {
-      const { name, playlist = name } = fetch
-      const isLeft = !this.#waiters.has(name) && !this.#waiters.has(playlist)
+      const { name } = fetch
+      const isLeft = !this.#waiters.has(name) && !playlists.some((each) => each.awaits(name))
       if (isLeft && fetch.isLeft) this.#cancel(key)
       else fetch.isLeft = isLeft
     }
@@ -174,28 +176,23 @@ export class EdgeFiles implements StreamFiles {
    * @param name  see `Fetch`
    * @returns settles with the request; undefined if the origin has too many to answer
    */
-  #fetchListed(name: string, fetched: string, playlist?: string): Promise<void> | undefined {
+  #fetchListed(name: string, fetched: string): Promise<void> | undefined {
     const { media, ask } = this.#options
     const key = this.#options.name + fetched
     const done = media.fetch(key, async (signal) => fileOf(await ask(fetched, { signal })))
-    const known = this.#fetches.get(key)
-    if (known !== undefined) known.playlist ??= playlist
-    if (done === undefined || known !== undefined) return done
-    const fetch: Fetch = { name, playlist, isLeft: false }
+    if (done === undefined || this.#fetches.has(key)) return done
+    const fetch: Fetch = { name, isLeft: false }
     this.#fetches.set(key, fetch)
     void this.#settle(key, fetch, done)
     return done
   }
 
-  /**
-   * @param playlist  names the parts in its next version
-   * @returns whether they have come
-   */
-  async #fetchParts(playlist: string, parts: readonly string[]): Promise<boolean> {
+  /** @returns whether the parts have come */
+  async #fetchParts(parts: readonly string[]): Promise<boolean> {
     const { media, name } = this.#options
     const isHere = (part: string) => media.get(name + part) !== undefined
     const missing = parts.filter((part) => !isHere(part))
-    await Promise.all(missing.map(async (part) => this.#fetchListed(part, part, playlist)))
+    await Promise.all(missing.map(async (part) => this.#fetchListed(part, part)))
     return missing.every(isHere)
   }
 
@@ -216,7 +213,7 @@ export class EdgeFiles implements StreamFiles {
       clock,
       ask: (options) => ask(name, options),
       onChange: () => this.#release(name),
-      fetchParts: (parts) => this.#fetchParts(name, parts),
+      fetchParts: (parts) => this.#fetchParts(parts),
     })
     this.#playlists.set(name, followed)
     return true

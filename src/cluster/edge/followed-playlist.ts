@@ -61,6 +61,8 @@ export class FollowedPlaylist {
   #contactMs = -Infinity
   #partReadMs = -Infinity
   #failedMs = -Infinity
+  /** Files without which the next version is not served yet. */
+  #awaited: readonly string[] = []
 
   constructor(options: FollowedPlaylistOptions) {
     this.#options = options
@@ -116,6 +118,11 @@ export class FollowedPlaylist {
     if (parts?.has(name) === true || position?.hint === name) this.#partReadMs = this.#nowMs
   }
 
+  /** Whether the next version waits for a file. */
+  awaits(name: string): boolean {
+    return this.#awaited.includes(name)
+  }
+
   stop(): void {
     this.#stopping.abort()
   }
@@ -165,9 +172,12 @@ export class FollowedPlaylist {
     const readersMs = READER_TARGETS * known.targetDurationSec * 1000
     if (this.#nowMs - this.#partReadMs > readersMs) return true
     const isNew = (name: string) => !known.parts.has(name) && !known.maps.has(name)
-    const fetched = fetchParts([...maps, ...parts].filter(isNew))
+    this.#awaited = [...maps, ...parts].filter(isNew)
+    const fetched = fetchParts(this.#awaited)
     // A playlist in hand is worth more than a part that hangs.
-    return withTimeout(fetched, known.targetDurationSec * 1000).catch(() => true)
+    const hasParts = await withTimeout(fetched, known.targetDurationSec * 1000).catch(() => true)
+    this.#awaited = []
+    return hasParts
   }
 
   /**
