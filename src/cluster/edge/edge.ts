@@ -35,6 +35,8 @@ interface EdgeOptions {
   /** Reads `PLAYBACK_SECRET`, newest first; empty: without. */
   readonly readPlaybackSecrets?: () => readonly string[]
   readonly clock?: Clock
+  /** See `StreamOrigin`. */
+  readonly silentMs?: number | undefined
 }
 
 /** Interval at which an edge signs new tokens for its origin, and their minimum lifetime. */
@@ -137,8 +139,9 @@ export class Edge {
   #originOf(streamId: string): StreamOrigin {
     const known = this.#origins.get(streamId)
     if (known !== undefined) return known
-    const { client, owners, clock = machineClock } = this.#options
-    const origin = new StreamOrigin({ streamId, client, owners, fences: this.#fences, clock })
+    const { client, owners, clock = machineClock, silentMs } = this.#options
+    const fences = this.#fences
+    const origin = new StreamOrigin({ streamId, client, owners, fences, clock, silentMs })
     this.#origins.set(streamId, origin)
     return origin
   }

@@ -8,6 +8,7 @@ import { LRUCache } from 'lru-cache'
 import { Agent } from 'undici'
 import { NODE_CALL, type NodeCall, type NodeCalls } from '../../auth/node-calls.ts'
 import { MillraceError } from '../../errors.ts'
+import { machineClock, type Clock } from '../../timing/clock.ts'
 
 const MIB = 1024 * 1024
 
@@ -83,6 +84,7 @@ interface NodeClientOptions {
   readonly socketPath?: string | undefined
   /** Signs all requests; default: they are not signed. */
   readonly calls?: NodeCalls | undefined
+  readonly clock?: Pick<Clock, 'nowUs'>
 }
 
 /** URLs of nodes are http or https URLs, whose path comes before every other path. */
@@ -91,14 +93,21 @@ export class NodeClient {
   readonly #files: Agent
   readonly #passed: Agent
   /** Whether the latest request for a file at a node had a response. */
-  readonly #answering = new LRUCache<string, boolean>({ max: MAX_NODES, ttl: IDLE_MS })
+  readonly #answering: LRUCache<string, boolean>
   readonly #fileReader = new ResponseReader(FILE_LIMITS)
   readonly #passedReader = new ResponseReader(PASSED_LIMITS)
   #requests = 0
 
-  constructor({ socketPath, calls }: NodeClientOptions = {}) {
+  constructor({ socketPath, calls, clock = machineClock }: NodeClientOptions = {}) {
     const connect = { timeout: CONNECT_TIMEOUT_MS, ...(socketPath !== undefined && { socketPath }) }
     this.#calls = calls
+    this.#answering = new LRUCache({
+      max: MAX_NODES,
+      ttl: IDLE_MS,
+      // The cache would keep a reading for a millisecond of real time.
+      ttlResolution: 0,
+      perf: { now: () => clock.nowUs() / 1000 },
+    })
     this.#files = new Agent({
       connect,
       connections: MAX_CONNECTIONS,

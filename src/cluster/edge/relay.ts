@@ -47,11 +47,19 @@ const NO_BODY = Buffer.alloc(0)
 /** Time limit of an exchange without events: longer than three nodes need to be found silent. */
 const EXCHANGE_MS = 30_000
 
+/** @returns stops the time, after whose end `fail` would be called */
+type TimeLimit = (fail: () => void) => () => void
+
+const limitExchange: TimeLimit = (fail) => {
+  const timer = setTimeout(fail, EXCHANGE_MS)
+  return () => clearTimeout(timer)
+}
+
 /**
- * @param timeoutMs  time limit of a whole exchange, that of events excepted
+ * @param limit  time limit of a whole exchange, that of events excepted
  * @returns a handler that passes requests on, with the bodies that were read; they end when `app` closes
  */
-export function createRelay(app: FastifyInstance, timeoutMs = EXCHANGE_MS) {
+export function createRelay(app: FastifyInstance, limit = limitExchange) {
   const open = new Set<AbortController>()
   let isClosing = false
   app.addHook('preClose', async () => {
@@ -61,11 +69,9 @@ export function createRelay(app: FastifyInstance, timeoutMs = EXCHANGE_MS) {
   return async (request: FastifyRequest, reply: FastifyReply, pass: Pass): Promise<unknown> => {
     const exchange = new AbortController()
     open.add(exchange)
-    const deadline = setTimeout(() => {
-      exchange.abort(new TimeoutError(`no whole reply in ${timeoutMs} ms`))
-    }, timeoutMs)
+    const stopTime = limit(() => exchange.abort(new TimeoutError('no whole reply in time')))
     closingOf(reply.raw).once('close', () => {
-      clearTimeout(deadline)
+      stopTime()
       open.delete(exchange)
       exchange.abort()
     })
@@ -83,7 +89,7 @@ export function createRelay(app: FastifyInstance, timeoutMs = EXCHANGE_MS) {
     // A client that leaves ends the body with an error.
     passed.body.on('error', () => undefined)
     if (!isEvents(passed)) return sendWhole(reply, passed)
-    clearTimeout(deadline)
+    stopTime()
     return sendEvents(reply, passed)
   }
 }

@@ -59,6 +59,8 @@ interface StreamOriginOptions {
   /** Shared by all streams. */
   readonly fences: ServedFences
   readonly clock: Pick<Clock, 'nowUs'>
+  /** See `SILENT_MS`, the default. */
+  readonly silentMs?: number | undefined
 }
 
 /** Response of an owner. */
@@ -199,13 +201,14 @@ export class StreamOrigin {
   /** Gives up when another owner is found before the response begins. */
   async #getInTime(owner: Owner, request: NodeFileRequest): Promise<NodeFileResponse> {
     const { signal } = request
+    const { silentMs = SILENT_MS } = this.#options
     const giveUp = new AbortController()
     const onAbort = () => giveUp.abort()
     const check = async () => {
-      await this.#find(true, SILENT_MS * 1000)
+      await this.#find(true, silentMs * 1000)
       if (!isSameOwner(this.#owner, owner)) giveUp.abort()
     }
-    const silent = setInterval(() => void check(), SILENT_MS)
+    const silent = setInterval(() => void check(), silentMs)
     // Not `AbortSignal.any`, which in Node 20 keeps what it returns as long as the signal of the follower lives.
     signal?.addEventListener('abort', onAbort, { once: true })
     if (signal?.aborted === true) onAbort()

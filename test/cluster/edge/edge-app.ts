@@ -20,11 +20,14 @@ import { HttpGuard } from '../../../src/http/guard/http-guard.ts'
 export interface EdgeApp {
   readonly url: string
   readonly port: number
+  readonly edge: Edge
 }
 
 export interface EdgeAppOptions {
   readonly playbackSecret?: string
   readonly clock?: Clock
+  /** See `StreamOrigin`. */
+  readonly silentMs?: number
   readonly trustProxy?: BlockList
   /** Signs and verifies calls between nodes; default: none are signed. */
   readonly nodeCalls?: NodeCalls
@@ -38,7 +41,7 @@ export interface EdgeAppOptions {
 export async function startEdge(
   t: Test,
   edgeOf: string,
-  { playbackSecret, clock, trustProxy, nodeCalls, ...cluster }: EdgeAppOptions = {},
+  { playbackSecret, clock, silentMs, trustProxy, nodeCalls, ...cluster }: EdgeAppOptions = {},
 ): Promise<EdgeApp> {
   const secrets = playbackSecret === undefined ? [] : [playbackSecret]
   const socketPath = /^unix:(.+)$/.exec(edgeOf)?.[1]
@@ -52,6 +55,7 @@ export async function startEdge(
     maxBytes: 100_000_000,
     readPlaybackSecrets: () => secrets,
     ...(clock && { clock }),
+    silentMs,
   })
   const logger = pino({ level: 'silent' })
   const guard = new HttpGuard({
@@ -82,5 +86,5 @@ export async function startEdge(
     edge.close()
     await client.close()
   })
-  return { url: own, port: Number(new URL(own).port) }
+  return { url: own, port: Number(new URL(own).port), edge }
 }

@@ -53,14 +53,10 @@ t.test('a look at the memory does not keep a stream that nobody reads', async (t
   const look = () => edge.memory.findStream('demo')?.files
   t.ok(look())
   nowUs = 11e6
-  await until(
-    'forgotten',
-    () => {
-      look()?.get('a.ts')
-      return look() === undefined
-    },
-    { timeoutMs: 10_000 },
-  )
+  await until('forgotten', () => {
+    look()?.get('a.ts')
+    return look() === undefined
+  })
 })
 
 t.test('a file whose lifetime is over leaves the memory, though there is room', async (t) => {

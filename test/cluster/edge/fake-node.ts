@@ -49,7 +49,8 @@ export class FakeNode {
       const isPart = path.endsWith('-part.ts')
       if (this.isSilent || (isPart && this.parts === 'silent')) return
       const isCurrent = request.headers['if-none-match'] === `"${this.#etag}"`
-      if (!isCurrent || !path.endsWith('.m3u8')) this.#answer(path, reply)
+      const isOwner = this.fence !== undefined
+      if (!isOwner || !isCurrent || !path.endsWith('.m3u8')) this.#answer(path, reply)
       else this.#waiting.push(() => this.#answer(path, reply))
     })
     await once(this.#server.listen(own, '127.0.0.1'), 'listening')
@@ -93,7 +94,7 @@ export class FakeNode {
       )
       return
     }
-    const headers = { 'millrace-fence': String(this.fence), 'cache-control': 'max-age=10' }
+    const headers = { 'millrace-fence': String(this.fence), 'cache-control': 'max-age=3600' }
     if (this.isEmpty || (path.endsWith('-part.ts') && !this.#hasPart(path))) {
       reply.writeHead(404, headers)
       reply.end('{"success":false,"code":"FILE_NOT_FOUND","error":"no such file"}')
@@ -107,8 +108,8 @@ export class FakeNode {
     const type = 'application/vnd.apple.mpegurl'
     reply.writeHead(200, { ...headers, 'content-type': type, etag: `"${this.#etag}"` })
     const part = this.parts && `#EXT-X-PART:DURATION=1,URI="${this.#etag}-part.ts"\n`
-    // Readers of parts count as such for three target durations.
-    const head = `#EXTM3U\n#EXT-X-TARGETDURATION:${this.parts ? 10 : 1}\n`
+    // A part that hangs holds its version up for a target duration of real time: for none that a test takes.
+    const head = `#EXTM3U\n#EXT-X-TARGETDURATION:${this.parts ? 3600 : 1}\n`
     reply.end(`${head}#EXTINF:1,\na.ts\n${part ?? ''}#${this.#etag}\n`)
   }
 }

@@ -57,3 +57,28 @@ t.test('an owner has not failed when its archive is away', async (t) => {
   t.equal((await origin.get({ path: '/video/demo/a.m4s' })).status, 503)
   await t.rejects(origin.findUrl(), { code: 'ORIGIN_UNREACHABLE' })
 })
+
+t.test('a silent owner that was replaced is left before its request has failed', async (t) => {
+  const response = { status: 200, headers: {}, bytes: Buffer.from('of b') }
+  const get: NodeClient['get'] = (url, { signal }) =>
+    url === 'http://b'
+      ? Promise.resolve(response)
+      : new Promise((_, reject) => {
+          signal?.addEventListener('abort', () => reject(new Error('the edge has given up')))
+        })
+  const client = { get } as unknown as NodeClient
+  let lookups = 0
+  const owners = {
+    find: async () =>
+      ++lookups < 3 ? { url: 'http://a', fence: 5 } : { url: 'http://b', fence: 6 },
+  }
+  // Puts itself forward, so that no lookup is too recent.
+  let nowUs = 0
+  const clock = { nowUs: () => (nowUs += 20_000) }
+  const fences = new ServedFences()
+  const origin = new StreamOrigin({
+    ...{ streamId: 'demo', client, owners, fences, clock },
+    silentMs: 20,
+  })
+  t.match(await origin.get({ path: '/video/demo/a.ts' }), { status: 200, bytes: response.bytes })
+})
