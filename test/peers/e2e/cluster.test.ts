@@ -69,7 +69,11 @@ t.test('viewers at three edges see one stream, whatever dies', async (t) => {
   survivors.delete(first)
   first.program.kill('SIGKILL')
   await allGrow('after the death of the owner', viewers, 4)
-  for (const node of survivors) t.match(await statusAt(node), { status: 'STREAMING' })
+  for (const node of survivors) {
+    await until(`${node.url} knows that it goes on`, async () => {
+      return (await statusAt(node))['status'] === 'STREAMING'
+    })
+  }
   for (const viewer of viewers) t.strictSame(complaintsButOfWindow(viewer), [])
 
   registry.master.program.kill('SIGKILL')
