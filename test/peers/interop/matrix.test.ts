@@ -20,8 +20,12 @@ const PACKETS = 800
 
 /** A new key is announced 0.7 s ahead, so that a lost KMREQ is repeated several times before the key is used. */
 const REFRESH = [300, 140] as const
-/** Fewer than those, so that no burst of packets uses a key before the listener has it: three round trips are between. */
-const MAX_AHEAD = 30
+/** Nearly the maximum of the handshake: a busy machine has time for each attempt to repair a loss. */
+const LATENCY_MS = 60_000
+/** Packets on the way: fewer than a socket holds, whose reader a busy machine has held up. */
+const MAX_AHEAD = 80
+/** Fewer than 140, so that no burst of packets uses a key before the listener has it: three round trips are between. */
+const MAX_AHEAD_REKEYED = 30
 const PASSPHRASE = 'what-both-sides-know'
 
 type Cipher = 'clear' | 'AES-128' | 'AES-192' | 'AES-256'
@@ -110,8 +114,7 @@ for (const [index, { publisher, cipher, rekeys, family, ...network }] of CELLS.e
     const link = { loss: lossPercent / 100, delayMs: rttMs / 2 }
     const received = await receive(t, {
       host: family === 'IPv4' ? '127.0.0.1' : '::1',
-      // Room for eight attempts to repair a loss, and for a busy machine.
-      latencyMs: Math.min(8 * rttMs + 5000, 10_000),
+      latencyMs: LATENCY_MS,
       ...(encryption && { passphrase: PASSPHRASE }),
       seed: index,
       forward: link,
@@ -119,8 +122,9 @@ for (const [index, { publisher, cipher, rekeys, family, ...network }] of CELLS.e
       tap: wire.tap,
     })
     const publication = start(t, { ...received.call, ...(encryption && { encryption }) })
+    const maxAhead = rekeys ? MAX_AHEAD_REKEYED : MAX_AHEAD
     const arrived = (bytes: number) => received.bytes().length >= bytes
-    const stream = await play(publication, PACKETS, arrived, rekeys ? MAX_AHEAD : PACKETS)
+    const stream = await play(publication, PACKETS, arrived, maxAhead)
     t.equal(difference(received.bytes(), stream), '', publication.output())
     t.equal(received.gaps(), 0)
     t.equal(received.connections.length, 1)

@@ -36,6 +36,7 @@ export async function receive(t: Test, options: ReceptionOptions): Promise<Recep
     host,
     port: 0,
     latencyMs: 120,
+    maxLatencyMs: latencyMs,
     ...(passphrase !== undefined && { passphrase }),
     accept: async () => ({
       sink: {
