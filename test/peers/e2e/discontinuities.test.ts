@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import { publish } from '../../../src/cli/publisher/publisher.ts'
 import { openBrowser } from '../support/browser.ts'
 import { checkPlaylists } from '../../support/check-playlists.ts'
-import { openPlayer, playerState, type PlayerState } from '../support/hls-player.ts'
+import { openPlayer, untilState } from '../support/hls-player.ts'
 import { startService } from '../../support/service.ts'
 import { splice } from '../support/splice.ts'
 import { requireTool } from '../support/tools.ts'
@@ -150,7 +150,8 @@ async function playAcross(
     if (clipsAfter.has(after)) continue
     clipsAfter.set(after, await encode(folder, after, MAX_SECONDS_AFTER))
   }
-  const { server } = await startService(t, { hls: { segmentSec: 1, playlistSegments: 20 } })
+  // A window that holds both clips: a player that is late finds all of them, and counts discontinuities from the first one.
+  const { server } = await startService(t, { hls: { segmentSec: 1, playlistSegments: 60 } })
   const browser = await openBrowser(t)
   const context = await browser.newContext()
   // More at once, and decoding takes the time that the service needs.
@@ -167,9 +168,9 @@ async function playAcross(
       const [first, second] = [clipsBefore.get(before)!, clipsAfter.get(after)!]
       const sending = new AbortController()
       t.teardown(() => sending.abort())
-      // On a busy machine a call may find no time to be answered.
-      const send = (file: Buffer) =>
-        publish({ file, url: srtUrl, retry: true, signal: sending.signal })
+      // On a busy machine a call may find no time to be answered, and a packet more than 120 ms on its way is dropped.
+      const url = `${srtUrl}&latency=2000`
+      const send = (file: Buffer) => publish({ file, url, retry: true, signal: sending.signal })
       const sendBoth = () =>
         awaySec === undefined
           ? send(splice(first, second))
@@ -182,23 +183,13 @@ async function playAcross(
         sent = sendBoth()
         return until('a playlist to start with', () => server.status(streamId).live)
       })
-      const untilState = (what: string, is: (state: PlayerState) => boolean) =>
-        until(
-          what,
-          async () => {
-            const state = await playerState(page)
-            return is(state) && state
-          },
-          { everyMs: 100 },
-        ).catch(async (error: unknown) => {
-          throw new Error(`${String(error)}: ${JSON.stringify(await playerState(page))}`)
-        })
       const atDiscontinuity = await untilState(
+        page,
         'the discontinuity is played',
         ({ shown }) => shown !== null && shown.discontinuities > 0,
       )
       // A busy browser decodes fewer frames than it plays.
-      const later = await untilState('it plays on', (state) => {
+      const later = await untilState(page, 'it plays on', (state) => {
         const sec = state.currentTimeSec - atDiscontinuity.currentTimeSec
         const frames = state.framesDecoded - atDiscontinuity.framesDecoded
         return sec >= PLAYED_BEHIND_SEC && frames >= DECODED_BEHIND

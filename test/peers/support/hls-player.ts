@@ -4,6 +4,7 @@
  * @module
  */
 import type { BrowserContext, Page } from 'playwright-core'
+import { until } from '../../support/until.ts'
 
 export interface PlayerState {
   readonly currentTimeSec: number
@@ -21,6 +22,10 @@ export interface PlayerState {
   readonly audioDecodedBytes: number
   /** Decoded video frames so far. */
   readonly framesDecoded: number
+  /** Start and end of each range of buffered media, in seconds. */
+  readonly buffered: readonly (readonly [number, number])[]
+  /** Latest errors of hls.js, oldest first. */
+  readonly errors: readonly string[]
   /** Fatal errors of hls.js, after which it stops. */
   readonly fatalErrors: readonly string[]
   readonly mediaError: string | null
@@ -38,10 +43,12 @@ for (const [name, policy] of Object.entries(hls.config)) {
     policy.default.timeoutRetry = { maxNumRetry: 1000, retryDelayMs: 0, maxRetryDelayMs: 0 }
   }
 }
+const errors = []
 const fatalErrors = []
 let shown = null
 let audioFrom = null
 hls.on(Hls.Events.ERROR, (_, { type, details, fatal, error }) => {
+  errors.push([video.currentTime, details, error?.message].join(': '))
   if (fatal) fatalErrors.push([type, details, error?.message].join(': '))
 })
 let firstCc
@@ -66,6 +73,8 @@ const state = () => ({
   audioFrom,
   audioDecodedBytes: video.webkitAudioDecodedByteCount,
   framesDecoded: video.getVideoPlaybackQuality().totalVideoFrames,
+  buffered: Array.from(video.buffered, (_, at) => [video.buffered.start(at), video.buffered.end(at)]),
+  errors: errors.slice(-10),
   fatalErrors,
   mediaError: video.error && video.error.message,
 })
@@ -93,9 +102,14 @@ export async function openPlayer(
   return page
 }
 
-/** Switches the level at the next segment. @param index  index in `levels` */
+/**
+ * Switches the level at the next segment. By default hls.js chooses again by itself after any error, such as the 404 of a
+ * part that a late player requests.
+ *
+ * @param index  index in `levels`
+ */
 export async function switchLevel(page: Page, index: number): Promise<void> {
-  await page.evaluate(`hls.nextLevel = ${index}`)
+  await page.evaluate(`hls.config.preserveManualLevelOnError = true; hls.nextLevel = ${index}`)
 }
 
 /** Switches the audio track. @param index  index in `audioTracks` */
@@ -105,4 +119,23 @@ export async function switchAudioTrack(page: Page, index: number): Promise<void>
 
 export function playerState(page: Page): Promise<PlayerState> {
   return page.evaluate('state()')
+}
+
+/**
+ * Waits for a state of the player.
+ *
+ * @throws {Error} with the latest state after the timeout
+ */
+export async function untilState(
+  page: Page,
+  what: string,
+  is: (state: PlayerState) => boolean,
+): Promise<PlayerState> {
+  const look = async () => {
+    const state = await playerState(page)
+    return is(state) && state
+  }
+  return until(what, look, { everyMs: 100 }).catch(async (error: unknown) => {
+    throw new Error(`${String(error)}: ${JSON.stringify(await playerState(page))}`)
+  })
 }
