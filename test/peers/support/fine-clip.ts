@@ -6,7 +6,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { start, type Program } from '../../support/process.ts'
-import { FINE_AUDIO } from './live-encoder.ts'
+import { FINE_AUDIO, withLatency } from './live-encoder.ts'
 
 const CLIP = fileURLToPath(new URL('../../../fixtures/demo.mpegts', import.meta.url))
 
@@ -14,5 +14,5 @@ const CLIP = fileURLToPath(new URL('../../../fixtures/demo.mpegts', import.meta.
 export function publishFinely(t: Parameters<typeof start>[0], srtUrl: string): Program {
   const input = ['-v', 'error', '-re', '-stream_loop', '-1', '-i', CLIP, '-c', 'copy']
   const output = [...FINE_AUDIO, '-f', 'mpegts']
-  return start(t, 'ffmpeg', [...input, ...output, `${srtUrl}&linger=5`])
+  return start(t, 'ffmpeg', [...input, ...output, `${withLatency(srtUrl)}&linger=5`])
 }

@@ -11,6 +11,12 @@ export const FRAMES_PER_SEC = 30
 /** Options of ffmpeg with which each audio frame has a PES packet of its own. */
 export const FINE_AUDIO = ['-pes_payload_size', '0', '-flush_packets', '1']
 
+/**
+ * SRT URL for ffmpeg, with 4 s to deliver a packet. After the 120 ms of its default a packet is dropped: where the machine is
+ * busy, viewers get damaged frames and discontinuities, and a browser may give up decoding.
+ */
+export const withLatency = (srtUrl: string): string => `${srtUrl}&latency=4000000`
+
 interface EncoderOptions {
   /** Color of the left half of the video; default: the pattern. */
   readonly color?: string
@@ -45,7 +51,8 @@ export function startEncoder(
     ...['-g', String(FRAMES_PER_SEC), '-c:a', 'aac'],
   ]
   const end = seconds === undefined ? [] : ['-t', String(seconds)]
-  const output = [...(isFine ? FINE_AUDIO : []), '-f', 'mpegts', target]
+  const url = target.startsWith('srt:') ? withLatency(target) : target
+  const output = [...(isFine ? FINE_AUDIO : []), '-f', 'mpegts', url]
   const args = ['-v', 'error', ...source, ...codecs, ...end, ...output]
   if (!retries) return start(t, 'ffmpeg', args)
   return start(t, 'bash', ['-c', 'until "$@"; do sleep 1; done', 'bash', 'ffmpeg', ...args])
