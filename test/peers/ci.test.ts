@@ -1,5 +1,5 @@
 /**
- * What `.ci/tests` makes of files that fail once, twice, by a crash or by hanging, and of commands that run no test.
+ * Verdicts of `.ci/tests` on files that fail once, fail twice, crash or hang, and on files and commands without a test.
  *
  * @module
  */
@@ -12,17 +12,26 @@ import { start } from '../support/process.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 // Without what the tap of this test tells its children.
-const TAP = 'env -i PATH="$PATH" npx tap --disable-coverage --allow-empty-coverage --reporter=tap'
+const TAP = 'env -i PATH="$PATH" npx tap --disable-coverage --allow-empty-coverage'
 
 const FILES = {
   green: "t.ok(true, 'holds')",
   red: "t.ok(false, 'never holds')",
-  unsteady: "t.ok(existsSync('ran'), 'holds from the second time on'); writeFileSync('ran', '')",
+  unsteady1: `
+    const again = existsSync('first')
+    t.ok(again, 'holds the second time')
+    process.on('exit', () => writeFileSync(again ? 'second' : 'first', ''))`,
+  unsteady2: "t.ok(existsSync('second'), 'holds when the second time of the other is over')",
   crashing: "t.ok(true, 'holds'); process.kill(process.pid, 'SIGKILL')",
+  exiting: "t.ok(true, 'holds'); t.teardown(() => process.exit(3))",
   hanging: "t.test('hangs', () => new Promise((resolve) => setTimeout(resolve, 1e9)))",
   skipped: "t.ok(false, 'is skipped', { skip: true })",
   empty: '',
 }
+
+const UNSTEADY = 'unsteady1.test.js unsteady2.test.js'
+const UNSTEADY_LIST =
+  'Unsteady (failed, then passed alone):\nunsteady1.test.js\nunsteady2.test.js\n'
 
 async function gate(t: Test, ...commands: string[]) {
   const cwd = mkdtempSync(join(tmpdir(), 'millrace-ci-'))
@@ -39,25 +48,19 @@ async function gate(t: Test, ...commands: string[]) {
   return { exit, output, lists: output.split(/\n(?=Unsteady|Failed)/).slice(1) }
 }
 
-t.test('a file that is green alone is listed with what failed, and fails nothing', async (t) => {
-  const { exit, output, lists } = await gate(t, `${TAP} green.test.js unsteady.test.js`)
+t.test('a file that passes alone is listed with what failed, and fails nothing', async (t) => {
+  const { exit, output, lists } = await gate(t, `${TAP} --jobs=3 green.test.js ${UNSTEADY}`)
   t.equal(exit, 0)
-  t.match(output, /\nnot ok \d+ - unsteady.test.js > holds from the second time on\n  ---\n/)
-  t.strictSame(lists, ['Unsteady (red, then green alone):\nunsteady.test.js\n'])
+  t.match(output, /\nnot ok \d+ - unsteady1.test.js > holds the second time\n  ---\n/)
+  t.strictSame(lists, [UNSTEADY_LIST])
 })
 
-t.test('a file that fails twice, crashes or hangs, and a run without a test, fail', async (t) => {
-  const untested = [
-    `${TAP} empty.test.js`,
-    `${TAP} skipped.test.js`,
-    `${TAP} missing.test.js`,
-    'false',
-    'true',
-  ]
+t.test('a file that fails twice, crashes or hangs, or has no test, fails the run', async (t) => {
+  const untested = [`${TAP} skipped.test.js`, `${TAP} missing.test.js`, 'false', 'true']
   const late = `${TAP} green.test.js; exit 3 #`
   const { exit, output, lists } = await gate(
     t,
-    `${TAP} red.test.js unsteady.test.js crashing.test.js`,
+    `${TAP} red.test.js ${UNSTEADY} crashing.test.js exiting.test.js empty.test.js`,
     // On a busy machine the time is over before the file has begun: a test of another file is one that was run.
     `${TAP} green.test.js; ${TAP} --timeout=1 hanging.test.js`,
     ...untested,
@@ -65,10 +68,15 @@ t.test('a file that fails twice, crashes or hangs, and a run without a test, fai
   )
   t.equal(exit, 1)
   t.match(output, /\nnot ok \d+ - crashing.test.js .*\n  exitCode: null\n  signal: SIGKILL\n/)
-  const withoutTest = untested.map((command) => `no test was run: ${command}\n`).join('')
   t.strictSame(lists, [
-    'Unsteady (red, then green alone):\nunsteady.test.js\n',
-    `Failed:\n${withoutTest}exit code 3, with no file that is red: ${late}\n` +
-      'crashing.test.js\nred.test.js\nhanging.test.js\n',
+    UNSTEADY_LIST,
+    [
+      'Failed:',
+      'no test was run: empty.test.js',
+      ...untested.map((command) => `no test was run: ${command}`),
+      `exit code 3, with no file that is red: ${late}`,
+      ...['crashing', 'exiting', 'red', 'hanging'].map((name) => `${name}.test.js`),
+      '',
+    ].join('\n'),
   ])
 })
