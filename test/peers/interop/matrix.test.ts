@@ -8,6 +8,7 @@ import { requireTool } from '../support/tools.ts'
 import type { Direction } from '../../support/udp-relay.ts'
 import { isConclusion } from './conclusion.ts'
 import {
+  PAYLOAD_BYTES,
   PUBLISHERS,
   type CallEncryption,
   type Publisher,
@@ -124,7 +125,9 @@ for (const [index, { publisher, cipher, rekeys, family, ...network }] of CELLS.e
     const publication = start(t, { ...received.call, ...(encryption && { encryption }) })
     const maxAhead = rekeys ? MAX_AHEAD_REKEYED : MAX_AHEAD
     const arrived = (bytes: number) => received.bytes().length >= bytes
-    const stream = await play(publication, PACKETS, arrived, maxAhead)
+    const stream = await play(publication, PACKETS, arrived, (packet) =>
+      arrived((packet - maxAhead + 1) * PAYLOAD_BYTES),
+    )
     t.equal(difference(received.bytes(), stream), '', publication.output())
     t.equal(received.gaps(), 0)
     t.equal(received.connections.length, 1)

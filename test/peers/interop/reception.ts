@@ -66,24 +66,19 @@ const PACE = { packets: 10, everyMs: 50 }
  * Plays so many random payloads at 2.1 Mbit/s, and something behind them until all have arrived: a loss at the very end
  * shows to no receiver before another packet comes.
  *
- * @param maxAhead  payloads that are sent before the first of them has arrived: a program that a busy machine has held up
- *   sends what has come meanwhile in one burst
+ * @param mayWrite  whether a packet may follow those before: without it a busy machine, which holds one end up, makes bursts
  * @returns what was played
  */
 export async function play(
   { write, ready }: Publication,
   packets: number,
   arrived: (bytes: number) => boolean,
-  maxAhead = packets,
+  mayWrite: (packet: number) => boolean = () => true,
 ): Promise<Buffer> {
   await ready()
   const stream = createRandom(packets).bytes(packets * PAYLOAD_BYTES)
   for (let packet = 0; packet < packets; packet++) {
-    if (packet >= maxAhead) {
-      await until(`packet ${packet - maxAhead}`, () =>
-        arrived((packet - maxAhead + 1) * PAYLOAD_BYTES),
-      )
-    }
+    await until(`room for packet ${packet}`, () => mayWrite(packet))
     write(stream.subarray(packet * PAYLOAD_BYTES, (packet + 1) * PAYLOAD_BYTES))
     if (packet % PACE.packets === 0) await sleep(PACE.everyMs)
   }
