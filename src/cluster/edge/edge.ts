@@ -35,7 +35,7 @@ interface EdgeOptions {
   /** Reads `PLAYBACK_SECRET`, newest first; empty: without. */
   readonly readPlaybackSecrets?: () => readonly string[]
   readonly clock?: Clock
-  /** See `StreamOrigin`. */
+  /** Interval at which the owner of a silent node's stream is looked up; default: 2000. */
   readonly silentMs?: number | undefined
 }
 

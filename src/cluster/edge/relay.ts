@@ -47,7 +47,7 @@ const NO_BODY = Buffer.alloc(0)
 /** Time limit of an exchange without events: longer than three nodes need to be found silent. */
 const EXCHANGE_MS = 30_000
 
-/** @returns stops the time, after whose end `fail` would be called */
+/** Calls `fail` at the end of the time limit, unless the function that it returns is called before. */
 type TimeLimit = (fail: () => void) => () => void
 
 const limitExchange: TimeLimit = (fail) => {
@@ -69,7 +69,9 @@ export function createRelay(app: FastifyInstance, limit = limitExchange) {
   return async (request: FastifyRequest, reply: FastifyReply, pass: Pass): Promise<unknown> => {
     const exchange = new AbortController()
     open.add(exchange)
-    const stopTime = limit(() => exchange.abort(new TimeoutError('no whole reply in time')))
+    const stopTime = limit(() => {
+      exchange.abort(new TimeoutError(`no whole reply in ${EXCHANGE_MS} ms`))
+    })
     closingOf(reply.raw).once('close', () => {
       stopTime()
       open.delete(exchange)

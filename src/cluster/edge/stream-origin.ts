@@ -59,7 +59,7 @@ interface StreamOriginOptions {
   /** Shared by all streams. */
   readonly fences: ServedFences
   readonly clock: Pick<Clock, 'nowUs'>
-  /** See `SILENT_MS`, the default. */
+  /** Replaces `SILENT_MS`. */
   readonly silentMs?: number | undefined
 }
 

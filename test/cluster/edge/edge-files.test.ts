@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts'
 
 const PLAYLIST = 'playlist.m3u8'
 
-/** @param part  that the playlist names. Readers of parts count as such, and a part may hang, for hours. */
+/** @param part  only part of the playlist, whose target duration of an hour lets it hang for as long */
 function playlistWith(part: string): OwnerResponse {
   const text = `#EXTM3U\n#EXT-X-TARGETDURATION:3600\n#EXT-X-PART:DURATION=1,URI="${part}"\n`
   const headers = { 'content-type': 'application/vnd.apple.mpegurl', etag: `"${part}"` }

@@ -108,7 +108,7 @@ export class FakeNode {
     const type = 'application/vnd.apple.mpegurl'
     reply.writeHead(200, { ...headers, 'content-type': type, etag: `"${this.#etag}"` })
     const part = this.parts && `#EXT-X-PART:DURATION=1,URI="${this.#etag}-part.ts"\n`
-    // A part that hangs holds its version up for a target duration of real time: for none that a test takes.
+    // A part that hangs holds its version up for a target duration of real time: an hour, longer than any test.
     const head = `#EXTM3U\n#EXT-X-TARGETDURATION:${this.parts ? 3600 : 1}\n`
     reply.end(`${head}#EXTINF:1,\na.ts\n${part ?? ''}#${this.#etag}\n`)
   }

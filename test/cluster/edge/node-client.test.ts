@@ -56,7 +56,7 @@ t.test('refuses a file while others on their way fill the memory for them', asyn
 t.test(
   'a node that has left is forgotten after a minute, though it is asked each second',
   async (t) => {
-    // To the cache, 0 is no time.
+    // lru-cache takes a start time of 0 as none.
     let nowUs = 1
     const client = new NodeClient({ clock: { nowUs: () => nowUs } })
     t.teardown(() => client.close())

@@ -123,15 +123,6 @@ t.test('a stream whose owner dies goes on at the next, and viewers see no failur
   await shows('b-1')
 })
 
-t.test('a silent owner that was replaced is left', async (t) => {
-  const { a, b, shows, give } = await serve(t, { silentMs: 20 })
-  await shows('a-1')
-  await until('the request that has no answer', () => a.asked.length === 2)
-  a.isSilent = true
-  give(b, 6)
-  await shows('b-1')
-})
-
 t.test('never goes back to a lower fence, whatever the registry says', async (t) => {
   const { a, b, read, shows, give } = await serve(t)
   await shows('a-1')

@@ -355,6 +355,21 @@ t.test('a node that trickles a reply is given up, and another one is asked next'
   t.strictSame(asked, types)
 })
 
+t.test('a node that is silent for 30 s is given up', async (t) => {
+  const { setTimeout: startTimer } = globalThis
+  const value = (call: () => void, ms: number) => startTimer(call, ms === 30_000 ? 0 : ms)
+  t.intercept(globalThis, 'setTimeout', { value })
+  const app = Fastify()
+  const send = createRelay(app)
+  app.all('/*', (asking, reply) =>
+    send(asking, reply, async ({ signal }) => {
+      await once(signal!, 'abort')
+      throw signal!.reason
+    }),
+  )
+  t.match((await app.inject('/')).json(), { code: 'ORIGIN_UNREACHABLE' })
+})
+
 t.test('events go on for longer than any other reply', async (t) => {
   const { limited, read } = await relayTo(t, ['text/event-stream'])
   const { body } = await read()

@@ -72,7 +72,7 @@ t.test('a silent owner that was replaced is left before its request has failed',
     find: async () =>
       ++lookups < 3 ? { url: 'http://a', fence: 5 } : { url: 'http://b', fence: 6 },
   }
-  // Puts itself forward, so that no lookup is too recent.
+  // Advances at each reading, so that every lookup is old enough for the next.
   let nowUs = 0
   const clock = { nowUs: () => (nowUs += 20_000) }
   const fences = new ServedFences()
@@ -81,4 +81,15 @@ t.test('a silent owner that was replaced is left before its request has failed',
     silentMs: 20,
   })
   t.match(await origin.get({ path: '/video/demo/a.ts' }), { status: 200, bytes: response.bytes })
+})
+
+t.test('the owner of a silent node is looked up every 2 s', async (t) => {
+  const client = { get: async () => ({ status: 200, headers: {} }) } as unknown as NodeClient
+  const owners = fixedOwner('http://owner')
+  const fences = new ServedFences()
+  const clock = { nowUs: () => 0 }
+  const origin = new StreamOrigin({ streamId: 'demo', client, owners, fences, clock })
+  const intervals = t.capture(globalThis, 'setInterval', setInterval)
+  await origin.get({ path: '/video/demo/a.ts' })
+  t.match(intervals(), [{ args: [Function, 2000] }])
 })

@@ -56,7 +56,7 @@ t.test('all workers answer every URL byte-identically, ETags included', async (t
   const segments = new Set<string>()
   let kicks = 0
   const isEnough = () => segments.size >= SECONDS && compared > 20 * SECONDS && kicks === 2
-  while (!isEnough()) {
+  while (wrong.length === 0 && !isEnough()) {
     const lists = await Promise.all(
       agents.map(async (agent) => {
         for (const path of PLAYLISTS) await compare(agent, path)
@@ -82,7 +82,5 @@ t.test('all workers answer every URL byte-identically, ETags included', async (t
     await sleep(100)
   }
   t.strictSame(wrong, [])
-  t.equal(kicks, 2)
   t.comment(`${compared} replies compared, ${media.size} segments and parts`)
-  t.ok(compared > 20 * SECONDS, `${compared} replies compared`)
 })
