@@ -33,7 +33,7 @@ async function startPublisher(t: Test, { server }: TestService): Promise<void> {
 async function connectNewcomers(t: Test, { server }: TestService): Promise<number> {
   let connected = 0
   for (let number = 0; number < NEWCOMERS; number++) {
-    // Nothing of the attack tells how far it is.
+    // The attack has no progress to wait for.
     await sleep(NEWCOMER_EACH_MS)
     const { streamKey } = await server.startStream({ streamId: `newcomer-${number}` })
     const caller = await connect({

@@ -389,7 +389,7 @@ t.test(
     const packets = 1000
     for (let number = 0; number < packets; number++) {
       caller.send(numbered(number))
-      // At the pace of an encoder: the link is one of 50 ms and not of a burst.
+      // At the pace of an encoder: a burst would queue at the link.
       if (number % 5 === 0) await sleep(10)
     }
     await caller.close()

@@ -134,7 +134,7 @@ t.test(
       await until(
         `${title}: ${expression}`,
         async () => (await prometheus.query(expression)).length > 0,
-        { everyMs: 250, timeoutMs: 15_000 },
+        { everyMs: 250 },
       ).catch((error: unknown) => t.fail(String(error)))
     }
     const [rejects] = await prometheus.query('millrace_rejects_total')
