@@ -19,6 +19,15 @@ const MAX_ZEROS = 2
 /** Maximum number of bytes copied of a parameter set or SEI NAL unit; most are much shorter. */
 export const MAX_HEAD_BYTES = 4096
 
+/** @returns offset of the first start code at or after `from`; -1 without one */
+export function findStartCode(bytes: Uint8Array, from: number): number {
+  // No start code ends in the two bytes behind a 1.
+  for (let at = bytes.indexOf(1, from + 2); at !== -1; at = bytes.indexOf(1, at + 3)) {
+    if (bytes[at - 1] === 0 && bytes[at - 2] === 0) return at - 2
+  }
+  return -1
+}
+
 /**
  * Yields the first bytes of each NAL unit that `bytesWanted` does not skip. Callers stop at the first coded slice, so
  * most of an access unit is never read.

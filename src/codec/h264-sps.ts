@@ -19,6 +19,9 @@ const HIGH_PROFILES = new Set([44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 13
 /** Maximum size of `frame_num`: `log2_max_frame_num_minus4` is at most 12 (7.4.2.1.1). */
 const MAX_FRAME_NUMBER_BITS = 16
 
+/** Maximum size of `pic_order_cnt_lsb`: `log2_max_pic_order_cnt_lsb_minus4` is at most 12 (7.4.2.1.1). */
+const MAX_ORDER_BITS = 16
+
 /** Maximum of `num_ref_frames_in_pic_order_cnt_cycle` (7.4.2.1.1). */
 const MAX_ORDER_COUNT_CYCLE = 255
 
@@ -62,23 +65,35 @@ export function decodeH264Sequence(nal: Buffer): SequenceParameters | undefined 
   return { video, chromaFormat, lumaBitDepth, chromaBitDepth, signal }
 }
 
-/** Parameters for reading slice headers (7.3.3) up to their field flags. */
-export interface H264FieldSyntax {
+/** Parameters for reading slice headers (7.3.3) up to the order of presentation. */
+export interface H264SliceSyntax {
   readonly separateColorPlanes: boolean
   /** Size of `frame_num` in bits. */
   readonly frameNumberBits: number
+  /** Whether pictures may be fields. */
+  readonly hasFields: boolean
+  /** `pic_order_cnt_type` */
+  readonly orderType: number
+  /** Size of `pic_order_cnt_lsb` in bits; 0 for another type than 0. */
+  readonly orderBits: number
+  /** Whether slices of type 1 have `delta_pic_order_cnt`. */
+  readonly hasOrderDeltas: boolean
 }
 
-/** @returns undefined when the sequence has no field pictures or the set does not parse */
-export function decodeH264FieldSyntax(nal: Buffer): H264FieldSyntax | undefined {
+/** @returns undefined when the set does not parse */
+export function decodeH264SliceSyntax(nal: Buffer): H264SliceSyntax | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
   const head = readHead(reader)
   reader.readUe() // pic_width_in_mbs_minus1
   reader.readUe() // pic_height_in_map_units_minus1
   const frameMacroblocksOnly = reader.readFlag()
-  if (head === undefined || reader.overrun || frameMacroblocksOnly) return undefined
-  return { separateColorPlanes: head.chroma.separatePlanes, frameNumberBits: head.frameNumberBits }
+  if (head === undefined || reader.overrun) return undefined
+  const { chroma, frameNumberBits, order } = head
+  const { separatePlanes: separateColorPlanes } = chroma
+  return { separateColorPlanes, frameNumberBits, hasFields: !frameMacroblocksOnly, ...order }
 }
+
+type PictureOrder = Pick<H264SliceSyntax, 'orderType' | 'orderBits' | 'hasOrderDeltas'>
 
 interface Head {
   readonly profile: number
@@ -86,6 +101,7 @@ interface Head {
   readonly level: number
   readonly chroma: Chroma
   readonly frameNumberBits: number
+  readonly order: PictureOrder
 }
 
 /** Reads the set up to the picture size. @returns undefined when it contains impossible values */
@@ -97,10 +113,11 @@ function readHead(reader: BitReader): Head | undefined {
   const chroma = HIGH_PROFILES.has(profile) ? readHighProfileFields(reader) : YUV_420
   if (chroma === undefined) return undefined
   const frameNumberBits = reader.readUe() + 4
-  if (frameNumberBits > MAX_FRAME_NUMBER_BITS || !skipPictureOrderCount(reader)) return undefined
+  const order = readPictureOrder(reader)
+  if (frameNumberBits > MAX_FRAME_NUMBER_BITS || order === undefined) return undefined
   reader.readUe() // max_num_ref_frames
   reader.skipBits(1) // gaps_in_frame_num_value_allowed_flag
-  return { profile, constraints, level, chroma, frameNumberBits }
+  return { profile, constraints, level, chroma, frameNumberBits, order }
 }
 
 /** Format of samples, with the size of a cropping unit in luma samples (Table 6-1, equations 7-19 to 7-22). */
@@ -159,18 +176,19 @@ function skipScalingMatrix(reader: BitReader, lists: number): void {
   }
 }
 
-/** @returns false when `num_ref_frames_in_pic_order_cnt_cycle` exceeds its maximum */
-function skipPictureOrderCount(reader: BitReader): boolean {
-  const type = reader.readUe()
-  if (type === 0) reader.readUe() // log2_max_pic_order_cnt_lsb_minus4
-  if (type !== 1) return true
-  reader.skipBits(1) // delta_pic_order_always_zero_flag
+/** @returns undefined for impossible values */
+function readPictureOrder(reader: BitReader): PictureOrder | undefined {
+  const orderType = reader.readUe()
+  const orderBits = orderType === 0 ? reader.readUe() + 4 : 0
+  if (orderBits > MAX_ORDER_BITS) return undefined
+  if (orderType !== 1) return { orderType, orderBits, hasOrderDeltas: false }
+  const hasOrderDeltas = !reader.readFlag() // delta_pic_order_always_zero_flag
   reader.readSe() // offset_for_non_ref_pic
   reader.readSe() // offset_for_top_to_bottom_field
   const cycle = reader.readUe()
-  if (cycle > MAX_ORDER_COUNT_CYCLE) return false
+  if (cycle > MAX_ORDER_COUNT_CYCLE) return undefined
   for (let i = 0; i < cycle; i++) reader.readSe()
-  return true
+  return { orderType, orderBits, hasOrderDeltas }
 }
 
 /** Reads the cropping offsets left, right, top and bottom. */

@@ -26,6 +26,9 @@ const MAX_REFERENCE_PICTURES = 16
 /** Maximum of `num_long_term_ref_pics_sps` (7.4.3.2.1). */
 const MAX_LONG_TERM_PICTURES = 32
 
+/** Maximum size of `slice_pic_order_cnt_lsb` (7.4.3.2.1). */
+const MAX_ORDER_BITS = 16
+
 /** Maximum of both bit depths (7.4.3.2.1). */
 const MAX_BIT_DEPTH = 16
 
@@ -57,6 +60,36 @@ export function decodeH265Sps(nal: Buffer): VideoParameters | undefined {
  */
 export function decodeH265Sequence(nal: Buffer): SequenceParameters | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(2)))
+  const head = readHead(reader)
+  if (head === undefined || reader.overrun) return undefined
+  const { codecString, width, height, chromaFormat, lumaBitDepth, chromaBitDepth } = head
+  if (!isPictureSize(width, height)) return undefined
+  if (Math.max(lumaBitDepth, chromaBitDepth) > MAX_BIT_DEPTH) return undefined
+  const { frameRate, signal } = readVui(reader, head.maxSubLayersMinus1)
+  const videoRange = videoRangeOf(signal.color?.transfer)
+  const rate = frameRate === undefined ? {} : { frameRate }
+  const video = { codecString, width, height, ...rate, videoRange }
+  return { video, chromaFormat, lumaBitDepth, chromaBitDepth, signal }
+}
+
+/** Parameters of a sequence for reading slice segment headers (7.3.6.1) up to the order of presentation. */
+export interface H265SliceSyntax {
+  readonly separateColorPlanes: boolean
+  /** Size of `slice_pic_order_cnt_lsb` in bits. */
+  readonly orderBits: number
+}
+
+/** @returns undefined when the set does not parse */
+export function decodeH265SliceSyntax(nal: Buffer): H265SliceSyntax | undefined {
+  const reader = new BitReader(unescapeNal(nal.subarray(2)))
+  const head = readHead(reader)
+  const orderBits = reader.readUe() + 4
+  if (head === undefined || reader.overrun || orderBits > MAX_ORDER_BITS) return undefined
+  return { separateColorPlanes: head.separatePlanes, orderBits }
+}
+
+/** Reads the set up to the bit depths. @returns undefined for an impossible chroma format */
+function readHead(reader: BitReader) {
   reader.skipBits(4) // sps_video_parameter_set_id
   const maxSubLayersMinus1 = reader.readBits(3)
   reader.skipBits(1) // sps_temporal_id_nesting_flag
@@ -65,24 +98,17 @@ export function decodeH265Sequence(nal: Buffer): SequenceParameters | undefined 
 
   const chromaFormat = reader.readUe()
   const subsampling = CHROMA_SUBSAMPLING[chromaFormat]
-  if (chromaFormat === 3) reader.skipBits(1) // separate_colour_plane_flag
+  if (subsampling === undefined) return undefined
+  const separatePlanes = chromaFormat === 3 && reader.readFlag()
   let width = reader.readUe()
   let height = reader.readUe()
-  if (subsampling === undefined) return undefined
   if (reader.readFlag()) {
     width -= (reader.readUe() + reader.readUe()) * subsampling[0]
     height -= (reader.readUe() + reader.readUe()) * subsampling[1]
   }
-  if (reader.overrun || !isPictureSize(width, height)) return undefined
-
-  const lumaBitDepth = reader.readUe() + 8
-  const chromaBitDepth = reader.readUe() + 8
-  if (Math.max(lumaBitDepth, chromaBitDepth) > MAX_BIT_DEPTH) return undefined
-  const { frameRate, signal } = readVui(reader, maxSubLayersMinus1)
-  const videoRange = videoRangeOf(signal.color?.transfer)
-  const rate = frameRate === undefined ? {} : { frameRate }
-  const video = { codecString, width, height, ...rate, videoRange }
-  return { video, chromaFormat, lumaBitDepth, chromaBitDepth, signal }
+  const [lumaBitDepth, chromaBitDepth] = [reader.readUe() + 8, reader.readUe() + 8]
+  const size = { width, height, lumaBitDepth, chromaBitDepth }
+  return { maxSubLayersMinus1, codecString, chromaFormat, separatePlanes, ...size }
 }
 
 /**

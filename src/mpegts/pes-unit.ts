@@ -18,6 +18,8 @@ export interface PesUnit {
   readonly chunks: readonly Buffer[]
   /** Sum of the chunks' lengths. */
   readonly sizeBytes: number
+  /** Copy of its elementary stream bytes, in one piece. */
+  readonly payload: Buffer
   /**
    * Presentation time, 90 kHz, unwrapped past 33 bits. Negative for a timestamp from before a wrap when the first PES
    * packet of the program came after that wrap. A PES packet without a PTS has the times of the previous PES packet of
@@ -37,7 +39,7 @@ export interface PesUnit {
   readonly gradualRefresh: boolean
   /** Whether it is an H.265 RADL picture: sent after a key frame, presented before it, and decodable from it. */
   readonly decodableLeading: boolean
-  /** Whether it starts a frame; false for video that continues one: a second field, or later slices. */
+  /** Whether it starts a frame; false for video that continues one: a second field, later slices, or the rest of its bytes. */
   readonly startsFrame: boolean
   /** Whether bytes were lost in transmission, or LATM cannot be parsed. */
   readonly damaged: boolean

@@ -16,6 +16,9 @@ export const PES_PREFIX_BYTES = 6
 
 /** Size of prefix, flags and PES_header_data_length. */
 const FIXED_HEADER_BYTES = 9
+/** Largest value of PES_packet_length. */
+export const MAX_PES_LENGTH = 0xffff
+
 const MAX_HEADER_BYTES = FIXED_HEADER_BYTES + 255
 
 /** Values of stream_id whose PES packets have no header behind the prefix (Table 2-21, Table 2-22). */
@@ -67,20 +70,34 @@ export function decodePesHeader(bytes: Buffer): PesHeader | undefined {
 }
 
 /**
- * Encodes the header of a PES packet without a DTS:
+ * Encodes the header of a PES packet that begins with a frame:
  *
  *   | 000001 24 | stream id 8 | length 16 |
- *   | 10 2 | 0 3 | data alignment 1 | 0 2 | PTS only 10 2 | 0 6 | header data length 5 8 | PTS 40 |
+ *   | 10 2 | 0 3 | data alignment 1 | 0 2 | PTS and DTS present 2 | 0 6 | header data length 8 | PTS 40 | DTS 40 |
+ *
+ * @param payloadBytes  of video, may be too many for the length, which is 0 then
+ * @param dtsTicks  where it differs from the PTS
  */
-export function encodePesHeader(streamId: number, ptsTicks: number, payloadBytes: number): Buffer {
-  const header = Buffer.alloc(PES_PREFIX_BYTES + 8)
+export function encodePesHeader(
+  streamId: number,
+  ptsTicks: number,
+  payloadBytes: number,
+  dtsTicks = ptsTicks,
+): Buffer {
+  const hasDts = dtsTicks !== ptsTicks
+  const dataBytes = hasDts ? 10 : 5
+  const header = Buffer.alloc(FIXED_HEADER_BYTES + dataBytes)
+  const length = header.length - PES_PREFIX_BYTES + payloadBytes
   header.writeUInt32BE(0x100 | streamId, 0)
-  header.writeUInt16BE(header.length - PES_PREFIX_BYTES + payloadBytes, 4)
+  header.writeUInt16BE(length > MAX_PES_LENGTH ? 0 : length, 4)
   header.writeUInt8(0x84, 6)
-  header.writeUInt8(0x80, 7)
-  header.writeUInt8(5, 8)
-  header.writeUInt8(0x20, 9)
+  header.writeUInt8(hasDts ? 0xc0 : 0x80, 7)
+  header.writeUInt8(dataBytes, 8)
+  header.writeUInt8(hasDts ? 0x30 : 0x20, 9)
   writeTimestamp(header, 9, ptsTicks)
+  if (!hasDts) return header
+  header.writeUInt8(0x10, 14)
+  writeTimestamp(header, 14, dtsTicks)
   return header
 }
 
@@ -138,10 +155,12 @@ export function* elementaryBytes(
   }
 }
 
-/** @returns a copy of the elementary stream bytes in one buffer; undefined without a valid header */
-export function elementaryPayload(chunks: readonly Buffer[]): Buffer | undefined {
-  const header = findPesHeader(chunks)
-  return header && Buffer.concat([...elementaryBytes(chunks, header.sizeBytes)])
+/**
+ * @param headerBytes  size of the PES header
+ * @returns a copy of the elementary stream bytes in one buffer
+ */
+export function elementaryPayload(chunks: readonly Buffer[], headerBytes: number): Buffer {
+  return Buffer.concat([...elementaryBytes(chunks, headerBytes)])
 }
 
 /** @returns a copy of the PES packet in one buffer */

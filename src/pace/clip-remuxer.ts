@@ -16,7 +16,7 @@ import { Demuxer, type DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import { packetizePes } from '../mpegts/mux/pes-packetizer.ts'
 import { encodePsi } from '../mpegts/mux/program-tables.ts'
 import { HAS_PAYLOAD } from '../mpegts/packet.ts'
-import { elementaryPayload, encodePesHeader, pesBytes } from '../mpegts/pes.ts'
+import { encodePesHeader, pesBytes } from '../mpegts/pes.ts'
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 import type { Codec, Program, Track } from '../mpegts/track.ts'
@@ -154,16 +154,15 @@ function durationTicks(pieces: readonly Piece[]): number {
 }
 
 /** @returns undefined unless the PES packet has whole audio frames and nothing else */
-function splitAudio({ track, chunks, ptsTicks }: PesUnit): FramePiece[] | undefined {
+function splitAudio({ track, chunks, payload, ptsTicks }: PesUnit): FramePiece[] | undefined {
   const reader = READERS[track.codec]
-  const payload = reader && elementaryPayload(chunks)
-  if (payload === undefined) return undefined
+  if (reader === undefined) return undefined
   const streamId = pesBytes(chunks.slice(0, 1))[3]!
   const frames: FramePiece[] = []
   let at = 0
   let ticks = ptsTicks
   while (at < payload.length) {
-    const frame = reader!.read(payload, at)
+    const frame = reader.read(payload, at)
     if (frame === undefined || frame === 'incomplete' || frame.content === undefined)
       return undefined
     const packet = at === 0 ? chunks[0]! : withoutFields(chunks[0]!)

@@ -115,7 +115,9 @@ const COUNTER_US = {
   malformedPes: 1,
   nalUnits: 1.5,
   nalBytes: 0.02,
+  foundNals: 0.7,
   addedPackets: 1.5,
+  splitFrames: 5,
 } as const satisfies Partial<Record<keyof DemuxerStats, number>>
 
 /** Cost of one payload, however short. */
@@ -156,7 +158,9 @@ export function workOfStats(stats: Readonly<DemuxerStats>): number {
     stats.malformedPes * COUNTER_US.malformedPes +
     stats.nalUnits * COUNTER_US.nalUnits +
     stats.nalBytes * COUNTER_US.nalBytes +
-    stats.addedPackets * COUNTER_US.addedPackets
+    stats.foundNals * COUNTER_US.foundNals +
+    stats.addedPackets * COUNTER_US.addedPackets +
+    stats.splitFrames * COUNTER_US.splitFrames
   )
 }
 

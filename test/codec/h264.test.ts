@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { inspectH264AccessUnit } from '../../src/codec/h264.ts'
 import {
-  decodeH264FieldSyntax,
+  decodeH264SliceSyntax,
   decodeH264Sequence,
   decodeH264Sps,
 } from '../../src/codec/h264-sps.ts'
@@ -93,10 +93,10 @@ t.test('decodeH264Sps parses syntax that encoders rarely use', async (t) => {
         head(66).ue(log2Minus4).ue(2).ue(4).u(1, 0).ue(39).ue(29).u(1, 0).u(4, 0b0100),
       )
     t.match(decodeH264Sps(numbered(12)), { width: 640, height: 960 })
-    t.match(decodeH264FieldSyntax(numbered(12)), { frameNumberBits: 16 })
+    t.match(decodeH264SliceSyntax(numbered(12)), { frameNumberBits: 16 })
     for (const log2Minus4 of [13, 2 ** 31]) {
       t.equal(decodeH264Sps(numbered(log2Minus4)), undefined)
-      t.equal(decodeH264FieldSyntax(numbered(log2Minus4)), undefined)
+      t.equal(decodeH264SliceSyntax(numbered(log2Minus4)), undefined)
     }
   })
 

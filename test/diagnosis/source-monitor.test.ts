@@ -76,7 +76,13 @@ function setUp({
       const ticks = (isAudio ? audioTicks : videoTicks) + 10 * TICKS
       const unit: PesUnit = {
         track: isAudio ? AUDIO : VIDEO,
-        ...{ chunks: [], sizeBytes: 0, damaged: false, newParameters: false },
+        ...{
+          chunks: [],
+          sizeBytes: 0,
+          payload: Buffer.alloc(0),
+          damaged: false,
+          newParameters: false,
+        },
         gradualRefresh: false,
         ...{ decodableLeading: false, startsFrame: true },
         randomAccess: isAudio || index % GOP_FRAMES === 0,

@@ -53,13 +53,17 @@ function clip(sec: number, fromSec = 10): PesUnit[] {
   )
 }
 
+const SPS_START = Buffer.from('6742c00d', 'hex')
+
 /** Copy with another level in its SPS, if it has one. */
 function relevel(value: PesUnit, newParameters: boolean): PesUnit {
   const bytes = Buffer.concat(value.chunks)
-  const at = bytes.indexOf(Buffer.from('6742c00d', 'hex'))
+  const payload = Buffer.from(value.payload)
+  const [at, payloadAt] = [bytes.indexOf(SPS_START), payload.indexOf(SPS_START)]
   if (at < 0) return value
   bytes[at + 3] = 0x1e
-  return { ...value, chunks: [bytes], newParameters }
+  payload[payloadAt + 3] = 0x1e
+  return { ...value, chunks: [bytes], payload, newParameters }
 }
 
 const isVideo = ({ track }: PesUnit) => track.kind === 'video'

@@ -42,7 +42,8 @@ export function unitOf(
   const known = UNITS.get(name) ?? moved(createUnit(track, key, frames), track)
   UNITS.set(name, known)
   const chunks = id === undefined ? known.chunks : [withId(known.chunks[0]!, id)]
-  return { ...known, chunks, dtsTicks, ptsTicks: dtsTicks + reorderTicks }
+  const payload = id === undefined ? known.payload : withId(known.payload, id)
+  return { ...known, chunks, payload, dtsTicks, ptsTicks: dtsTicks + reorderTicks }
 }
 
 function createUnit({ kind }: Track, key: boolean, frames: number): PesUnit {

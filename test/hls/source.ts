@@ -60,7 +60,7 @@ export function videoUnit(dtsTicks: number, options: VideoUnitOptions = {}): Pes
   return {
     ...{ track: VIDEO, chunks: [bytes], sizeBytes: bytes.length, randomAccess: key, damaged },
     ...{ newParameters, gradualRefresh: false, decodableLeading: false, startsFrame: true },
-    ...times,
+    ...{ payload, ...times },
   }
 }
 
@@ -69,12 +69,13 @@ export function audioUnit(
   options: { frames?: number; damaged?: boolean } = {},
 ): PesUnit {
   const { frames = 8, damaged = false } = options
-  const pes = pesPacket(adtsFrames(frames), { ptsTicks, streamId: 0xc0 })
+  const payload = adtsFrames(frames)
+  const pes = pesPacket(payload, { ptsTicks, streamId: 0xc0 })
   const { bytes } = new TsBuilder().unit(AUDIO.pid, pes)
   return {
     ...{ track: AUDIO, chunks: [bytes], sizeBytes: bytes.length, randomAccess: true, damaged },
     ...{ newParameters: false, gradualRefresh: false, decodableLeading: false },
-    ...{ startsFrame: true, ptsTicks, dtsTicks: ptsTicks },
+    ...{ payload, startsFrame: true, ptsTicks, dtsTicks: ptsTicks },
   }
 }
 

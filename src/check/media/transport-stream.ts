@@ -5,13 +5,7 @@
  * @module
  */
 import { Demuxer, type DemuxerOutput } from '../../mpegts/demux/demuxer.ts'
-import {
-  decodePesHeader,
-  elementaryBytes,
-  findPesHeader,
-  isPesStart,
-  readPesSize,
-} from '../../mpegts/pes.ts'
+import { decodePesHeader, isPesStart, readPesSize } from '../../mpegts/pes.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import {
   announcesDiscontinuity,
@@ -124,10 +118,9 @@ class TrackReader {
   }
 
   push(unit: PesUnit): void {
-    const { ptsTicks, dtsTicks, chunks, startsFrame, randomAccess, track } = unit
+    const { ptsTicks, dtsTicks, payload, startsFrame, randomAccess, track } = unit
     if (this.#audio !== undefined) {
-      const headerBytes = findPesHeader(chunks)?.sizeBytes ?? 0
-      this.#audio.push(Buffer.concat([...elementaryBytes(chunks, headerBytes)]), ptsTicks)
+      this.#audio.push(payload, ptsTicks)
     } else if (startsFrame && this.#frames.length < MAX_FRAMES) {
       const isKey = randomAccess && track.kind !== 'data'
       this.#frames.push({ ptsTicks, dtsTicks, durationTicks: undefined, isKey })

@@ -17,7 +17,6 @@ import { encodeInitSegment, timescaleOf, type MediaFormat } from '../../mp4/init
 import type { Sample } from '../../mp4/sample.ts'
 import { SILENT_TICKS, silentSamples } from '../../mp4/silence.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
-import { elementaryPayload } from '../../mpegts/pes.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { PartEnd, SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
@@ -391,9 +390,9 @@ export class CmafWriter implements MediaWriter {
 
   /** Adds timed metadata to the open fragment. */
   #addEvent(unit: PesUnit): void {
-    const tag = elementaryPayload(unit.chunks)
+    const { payload: tag } = unit
     const ptsTicks = unit.ptsTicks + this.#liftTicks
-    if (tag === undefined || tag.toString('latin1', 0, 3) !== 'ID3' || ptsTicks < 0) return
+    if (tag.toString('latin1', 0, 3) !== 'ID3' || ptsTicks < 0) return
     this.#events.push({ id: this.#eventId++, ptsTicks, tag })
     this.#eventBytes += tag.length
   }

@@ -8,7 +8,6 @@ import { AudioSamples, type AudioSource } from '../../mp4/audio-samples.ts'
 import type { MediaFormat } from '../../mp4/init-segment.ts'
 import type { Sample } from '../../mp4/sample.ts'
 import { VideoSamples } from '../../mp4/video-samples.ts'
-import { elementaryBytes, elementaryPayload, findPesHeader } from '../../mpegts/pes.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import type { Track, TrackParameters } from '../../mpegts/track.ts'
 
@@ -57,11 +56,9 @@ class VideoReader implements SampleReader {
   }
 
   push(unit: PesUnit, liftTicks: number): readonly Sample<MediaFormat>[] {
-    const { chunks, startsFrame, damaged } = unit
-    const header = findPesHeader(chunks)
-    if (header === undefined) return []
+    const { payload, startsFrame, damaged } = unit
     const sample = this.#samples.push({
-      chunks: elementaryBytes(chunks, header.sizeBytes),
+      chunks: [payload],
       ptsTicks: unit.ptsTicks + liftTicks,
       dtsTicks: unit.dtsTicks + liftTicks,
       startsFrame,
@@ -82,9 +79,7 @@ class AudioReader implements SampleReader {
     return this.#samples.nextTicks
   }
 
-  push({ chunks, ptsTicks, damaged }: PesUnit, liftTicks: number): readonly Sample<MediaFormat>[] {
-    const bytes = elementaryPayload(chunks)
-    if (bytes === undefined) return []
-    return this.#samples.push({ bytes, ptsTicks: ptsTicks + liftTicks, damaged })
+  push({ payload, ptsTicks, damaged }: PesUnit, liftTicks: number): readonly Sample<MediaFormat>[] {
+    return this.#samples.push({ bytes: payload, ptsTicks: ptsTicks + liftTicks, damaged })
   }
 }

@@ -57,15 +57,19 @@ export function createDemuxerStats() {
     nalUnits: 0,
     /** Bytes of the parsed NAL units. */
     nalBytes: 0,
+    /** NAL units found in the search for frames. */
+    foundNals: 0,
     /** Transport packets added to PES packets by inserted NAL units and by the conversion from LATM. */
     addedPackets: 0,
+    /** Video frames in PES packets of their own, since those sent were not frames. */
+    splitFrames: 0,
     /** PES packets without a valid header, dropped. */
     malformedPes: 0,
     /** PES packets without a PTS: they take the times of an earlier PES packet, or are dropped when there is none. */
     pesWithoutPts: 0,
     /** LATM PES packets before the first StreamMuxConfig, dropped. */
     unconfiguredUnits: 0,
-    /** Open PES packets dropped at the limit of held bytes. */
+    /** Open PES packets and frames dropped at the limit of held bytes. */
     oversizedPes: 0,
   }
 }

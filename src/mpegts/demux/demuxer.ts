@@ -254,17 +254,29 @@ export class Demuxer {
     // Packets may be lost before the next payload: it does not prove that the length before was wrong.
     if (pes.truncated || !pes.open) pes.handleLoss()
     if (pes.open) this.#release(stream, outputs)
+    this.#output(stream, stream.flushUnits(), outputs)
   }
 
   #release(stream: ElementaryStream, outputs: DemuxerOutput[]): void {
-    const trackBefore = stream.track
     this.#openBytes -= stream.pes.sizeBytes
-    const unit = stream.takeUnit()
     const predating = this.#predating.delete(stream)
-    if (stream.track !== trackBefore) this.#updateProgram()
-    if (!predating || stream.track !== trackBefore) this.#announce(outputs)
-    if (unit !== undefined) outputs.push({ type: 'unit', unit })
+    this.#output(stream, stream.takeUnits(), outputs, predating)
     if (this.#predating.size === 0) this.#announce(outputs)
+  }
+
+  #output(
+    stream: ElementaryStream,
+    units: Iterable<PesUnit>,
+    outputs: DemuxerOutput[],
+    predating = false,
+  ): void {
+    let trackBefore = stream.track
+    for (const unit of units) {
+      if (stream.track !== trackBefore) this.#updateProgram()
+      if (!predating || stream.track !== trackBefore) this.#announce(outputs)
+      trackBefore = stream.track
+      outputs.push({ type: 'unit', unit })
+    }
   }
 
   #handleSection(pid: number, section: Buffer, outputs: DemuxerOutput[]): void {

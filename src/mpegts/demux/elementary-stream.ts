@@ -9,19 +9,21 @@ import type { DemuxerStats } from './demuxer-stats.ts'
 import { inspectUnit } from './inspect-unit.ts'
 import { areSameParameters, type Codec, type Track, type TrackParameters } from '../track.ts'
 import { PACKET_BYTES } from '../packet.ts'
-import { decodePesHeader, elementaryBytes, findPesHeader, type PesHeader } from '../pes.ts'
-import { PesAssembler, type RawPes } from './pes-assembler.ts'
+import { decodePesHeader, elementaryPayload, findPesHeader, type PesHeader } from '../pes.ts'
+import { type FramePes, FrameSplitter, type VideoPes } from './frame-splitter.ts'
+import { PesAssembler } from './pes-assembler.ts'
 import { StreamType } from '../psi/stream-type.ts'
 import { replacePesPayload } from '../mux/pes-packetizer.ts'
 import type { Times, TimestampUnwrapper } from '../timestamps.ts'
 import { VideoStream, type UnitContent } from './video-stream.ts'
 
-/** Calling order: transport packets into `pes`, then `takeUnit` when its PES packet is complete. */
+/** Calling order: transport packets into `pes`, then `takeUnits` when its PES packet is complete. */
 export class ElementaryStream {
   readonly pes = new PesAssembler()
   readonly #timestamps: TimestampUnwrapper
   readonly #stats: DemuxerStats
   readonly #video: VideoStream | undefined
+  readonly #splitter: FrameSplitter | undefined
   /** Converter from LATM to ADTS; undefined for a stream that is not converted. */
   #latm: LatmReader | undefined
   /** Track according to the program map alone. */
@@ -36,7 +38,10 @@ export class ElementaryStream {
     this.#track = declared
     this.#timestamps = timestamps
     this.#stats = stats
-    if (codec === 'h264' || codec === 'h265') this.#video = new VideoStream(codec)
+    if (codec === 'h264' || codec === 'h265') {
+      this.#video = new VideoStream(codec)
+      this.#splitter = new FrameSplitter(codec, stats)
+    }
     if (codec !== 'aac-latm') return
     // No HLS player decodes LATM. The track is ADTS from the start: a later change would cost a discontinuity.
     this.#latm = new LatmReader()
@@ -70,7 +75,8 @@ export class ElementaryStream {
    * @returns undefined for audio and data, and for a header that is incomplete or has no PTS
    */
   readTimes(payload: Buffer): Times | undefined {
-    if (this.#video === undefined) return undefined
+    // Frames that are cut anew have times of their own.
+    if (this.#splitter?.splits !== false) return undefined
     const { ptsTicks, dtsTicks = ptsTicks } = decodePesHeader(payload) ?? {}
     if (ptsTicks === undefined || dtsTicks === undefined) return undefined
     return this.#timestamps.unwrap(ptsTicks, dtsTicks)
@@ -79,31 +85,49 @@ export class ElementaryStream {
   /**
    * Closes the open PES packet.
    *
-   * @returns the PES packet with its times and content; undefined when its header does not parse, no time is known for
-   *   it, or no StreamMuxConfig has arrived for its LATM
+   * @returns the PES packet with its times and content, or those made of the frames that end in it; none when its header
+   *   does not parse, no time is known for it, or no StreamMuxConfig has arrived for its LATM. `track` may change with each.
    */
-  takeUnit(): PesUnit | undefined {
-    const pes = this.pes.take()
-    const header = findPesHeader(pes.chunks)
+  *takeUnits(): Generator<PesUnit, void, undefined> {
+    const raw = this.pes.take()
+    const header = findPesHeader(raw.chunks)
     if (header === undefined) {
       this.#stats.malformedPes++
-      return undefined
+      return
     }
     const times = this.#timesOf(header)
-    if (times === undefined) return undefined
+    const { sizeBytes: headerBytes } = header
+    const pes = { ...raw, headerBytes, payload: elementaryPayload(raw.chunks, headerBytes) }
+    const stamp = header.ptsTicks === undefined ? undefined : times
+    const frames = this.#splitter?.push(pes, stamp, this.#track.parameters?.frameRate)
+    if (frames !== undefined) yield* this.#makeUnits(frames)
+    else if (times !== undefined) yield* this.#makeUnit(pes, times, this.#splitter?.startsFrame)
+  }
+
+  /** @returns what is left of the stream at its end */
+  *flushUnits(): Generator<PesUnit, void, undefined> {
+    yield* this.#makeUnits(this.#splitter?.flush() ?? [])
+  }
+
+  *#makeUnits(frames: readonly FramePes[]): Generator<PesUnit, void, undefined> {
+    for (const { pes, times, startsFrame } of frames) {
+      yield* this.#makeUnit(pes, times, startsFrame)
+    }
+  }
+
+  *#makeUnit(pes: VideoPes, times: Times, startsFrame = true): Generator<PesUnit, void, undefined> {
     const content =
-      this.#latm === undefined
-        ? this.#inspect(pes, header.sizeBytes)
-        : this.#convert(this.#latm, pes, header.sizeBytes)
-    if (content === undefined) return undefined
+      this.#latm === undefined ? this.#inspect(pes, startsFrame) : this.#convert(this.#latm, pes)
+    if (content === undefined) return
     this.#stats.units++
     if (content.damaged) this.#stats.damagedUnits++
     const addedBytes = content.sizeBytes - pes.sizeBytes
     if (addedBytes > 0) this.#stats.addedPackets += addedBytes / PACKET_BYTES
-    return {
+    yield {
       track: this.#track,
       chunks: content.chunks,
       sizeBytes: content.sizeBytes,
+      payload: content.payload,
       ptsTicks: times.ptsTicks,
       dtsTicks: times.dtsTicks,
       randomAccess: content.randomAccess,
@@ -115,21 +139,16 @@ export class ElementaryStream {
     }
   }
 
-  #inspect(pes: RawPes, headerBytes: number): UnitContent {
-    const { codec, parameters, accessUnit } = inspectUnit(
-      this.#track.codec,
-      pes.chunks,
-      headerBytes,
-    )
+  #inspect(pes: VideoPes, startsFrame: boolean): UnitContent {
+    const { codec, parameters, accessUnit } = inspectUnit(this.#track.codec, pes.payload)
     if (accessUnit !== undefined) {
       this.#stats.nalUnits += accessUnit.nalUnits
       this.#stats.nalBytes += accessUnit.nalBytes
     }
     // Parameters of a damaged PES packet may be corrupt.
     if (!pes.damaged) this.#learn(codec, parameters, accessUnit?.closedCaptions)
-    if (accessUnit === undefined || this.#video === undefined)
-      return withoutVideo(pes.chunks, pes.sizeBytes, pes.damaged)
-    return this.#video.push(pes, headerBytes, accessUnit)
+    if (accessUnit === undefined || this.#video === undefined) return withoutVideo(pes)
+    return this.#video.push(pes, accessUnit, startsFrame)
   }
 
   #learn(codec: Codec, found: TrackParameters | undefined, captionsSeen = false): void {
@@ -143,13 +162,14 @@ export class ElementaryStream {
   }
 
   /** Converts LATM to ADTS. @returns undefined before the first StreamMuxConfig, which decoding requires */
-  #convert(latm: LatmReader, pes: RawPes, headerBytes: number): UnitContent | undefined {
-    if (pes.damaged) return withoutVideo(pes.chunks, pes.sizeBytes, pes.damaged)
-    const reading = latm.push(Buffer.concat([...elementaryBytes(pes.chunks, headerBytes)]))
+  #convert(latm: LatmReader, pes: VideoPes): UnitContent | undefined {
+    if (pes.damaged) return withoutVideo(pes)
+    const reading = latm.push(pes.payload)
     if (reading.type === 'adts') {
       this.#learn('aac', reading.audio.parameters)
-      const packets = replacePesPayload(pes.chunks, headerBytes, reading.bytes)
-      return withoutVideo([packets], packets.length, false)
+      const packets = replacePesPayload(pes.chunks, pes.headerBytes, reading.bytes)
+      const made = { chunks: [packets], sizeBytes: packets.length, payload: reading.bytes }
+      return withoutVideo({ ...pes, ...made })
     }
     if (reading.type === 'unconfigured') {
       this.#stats.unconfiguredUnits++
@@ -157,11 +177,11 @@ export class ElementaryStream {
     }
     // Before the first conversion, `damaged` means that frames span PES packets, which cannot be converted.
     if (reading.type === 'damaged' && this.#track.parameters !== undefined) {
-      return withoutVideo(pes.chunks, pes.sizeBytes, true)
+      return withoutVideo({ ...pes, damaged: true })
     }
     this.#latm = undefined
     this.#track = this.#declared
-    return withoutVideo(pes.chunks, pes.sizeBytes, pes.damaged)
+    return withoutVideo(pes)
   }
 
   /**
@@ -183,12 +203,13 @@ export class ElementaryStream {
 
 /**
  * Content of an audio or data PES packet, at which a decoder can always start. Its properties are listed, here and in
- * `takeUnit`: object spread would cost 50 % more CPU for each PES packet (bench/mpegts).
+ * `#makeUnit`: object spread would cost 50 % more CPU for each PES packet (bench/mpegts).
  */
-function withoutVideo(chunks: readonly Buffer[], sizeBytes: number, damaged: boolean): UnitContent {
+function withoutVideo({ chunks, sizeBytes, payload, damaged }: VideoPes): UnitContent {
   return {
     chunks,
     sizeBytes,
+    payload,
     randomAccess: true,
     newParameters: false,
     gradualRefresh: false,

@@ -14,7 +14,6 @@ import { decodeMpegAudioHeader } from '../../codec/mpeg-audio.ts'
 import type { ParameterSetKind } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
 import { type VideoParameters, videoRangeOf } from '../../codec/video-parameters.ts'
-import { elementaryBytes, firstBytes } from '../pes.ts'
 import type { Codec, TrackParameters } from '../track.ts'
 
 interface Inspection {
@@ -29,7 +28,7 @@ interface Inspection {
 /** Parameters of every Opus track: Opus decodes to 48 kHz whatever the source (RFC 6716 2). */
 const OPUS: TrackParameters = { codecString: 'opus', sampleRate: 48_000 }
 
-type Inspector = (chunks: readonly Buffer[], headerBytes: number) => Inspection
+type Inspector = (payload: Buffer) => Inspection
 
 const INSPECTORS: Readonly<Record<Codec, Inspector>> = {
   h264: inspectH264,
@@ -44,27 +43,20 @@ const INSPECTORS: Readonly<Record<Codec, Inspector>> = {
   unknown: () => ({ codec: 'unknown' }),
 }
 
-/**
- * @param chunks  the PES packet as whole transport packets, read only as far as needed
- * @param headerBytes  size of the PES header
- */
-export function inspectUnit(
-  codec: Codec,
-  chunks: readonly Buffer[],
-  headerBytes: number,
-): Inspection {
-  return INSPECTORS[codec](chunks, headerBytes)
+/** @param payload  elementary stream bytes of the PES packet, read only as far as needed */
+export function inspectUnit(codec: Codec, payload: Buffer): Inspection {
+  return INSPECTORS[codec](payload)
 }
 
-function inspectH264(chunks: readonly Buffer[], headerBytes: number): Inspection {
-  const accessUnit = inspectH264AccessUnit(elementaryBytes(chunks, headerBytes))
+function inspectH264(payload: Buffer): Inspection {
+  const accessUnit = inspectH264AccessUnit([payload])
   const sps = findSet(accessUnit, 'sps')
   const parameters = preferTransfer(sps && decodeH264Sps(sps), accessUnit)
   return { codec: 'h264', accessUnit, parameters }
 }
 
-function inspectH265(chunks: readonly Buffer[], headerBytes: number): Inspection {
-  const accessUnit = inspectH265AccessUnit(elementaryBytes(chunks, headerBytes))
+function inspectH265(payload: Buffer): Inspection {
+  const accessUnit = inspectH265AccessUnit([payload])
   const sps = findSet(accessUnit, 'sps')
   const vps = findSet(accessUnit, 'vps')
   const parameters = preferTransfer(sps && decodeH265Sps(sps), accessUnit)
@@ -89,11 +81,8 @@ function findSet({ parameterSets }: VideoAccessUnit, wanted: ParameterSetKind): 
 }
 
 function audioInspector(codec: Codec, decode: DecodeAudioFrameHeader): Inspector {
-  return (chunks, headerBytes) => {
-    const header = findAudioFrame(
-      (at, count) => firstBytes(elementaryBytes(chunks, headerBytes + at), count),
-      decode,
-    )
+  return (payload) => {
+    const header = findAudioFrame(payload, decode)
     return { codec: header?.codec ?? codec, parameters: header?.parameters }
   }
 }

@@ -11,11 +11,10 @@ import {
   payloadOffset,
   UNIT_START,
 } from '../packet.ts'
-import { PES_PREFIX_BYTES, pesBytes } from '../pes.ts'
+import { MAX_PES_LENGTH, PES_PREFIX_BYTES, pesBytes } from '../pes.ts'
 
 const HEADER_BYTES = 4
 const MAX_PAYLOAD_BYTES = PACKET_BYTES - HEADER_BYTES
-const MAX_PES_LENGTH = 0xffff
 
 /**
  * @param first  first original transport packet: all new packets get its PID and priority, and the first new packet

@@ -97,6 +97,7 @@ export class Silence {
       track,
       chunks: [bytes],
       sizeBytes: bytes.length,
+      payload: this.#payload,
       ptsTicks: ticks,
       dtsTicks: ticks,
       randomAccess: true,

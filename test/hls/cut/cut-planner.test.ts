@@ -14,7 +14,7 @@ function frame(ticks: number, key = false, sizeBytes = 188): PesUnit {
   return {
     ...{ track: VIDEO, chunks: [], sizeBytes, ptsTicks: ticks, dtsTicks: ticks, damaged: false },
     ...{ randomAccess: key, newParameters: false, gradualRefresh: false, decodableLeading: false },
-    startsFrame: true,
+    ...{ payload: Buffer.alloc(0), startsFrame: true },
   }
 }
 

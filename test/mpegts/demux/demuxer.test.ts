@@ -769,7 +769,7 @@ t.test('time', async (t) => {
   })
 
   t.test(
-    'a PES packet without PTS takes the time of the one before on its track, else of the program',
+    'a PES packet without PTS takes the latest time of its track, else of the program; a frame goes on by its duration',
     async (t) => {
       const klv = { pid: 0x102, streamType: 0x06 }
       const ts = new TsBuilder().program([...BOTH, klv])
@@ -781,9 +781,9 @@ t.test('time', async (t) => {
       const demuxer = new Demuxer()
       t.strictSame(times(demux(ts.bytes, undefined, demuxer)), [
         [9000, 3000],
-        [9000, 3000],
         [12_000, 12_000],
         [12_000, 12_000],
+        [12_600, 6600],
       ])
       t.match(demuxer.stats, { pesWithoutPts: 3, units: 4 })
     },
