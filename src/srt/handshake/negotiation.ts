@@ -98,10 +98,13 @@ export function windowPackets(latencyMs: number): number {
   return Math.min(Math.max(packets, MIN_WINDOW_PACKETS), MAX_WINDOW_PACKETS)
 }
 
-/** Whether sequence number, MTU, flow window and socket id allow a connection. */
+/**
+ * Whether sequence number, MTU, flow window and socket id allow a connection. A libsrt caller draws its first sequence
+ * number from all 31 bits, although a libsrt listener refuses the largest (srtcore/handshake.cpp).
+ */
 export function hasValidLimits(handshake: Handshake): boolean {
   return (
-    handshake.initialSequenceNumber < MAX_SEQUENCE_NUMBER &&
+    handshake.initialSequenceNumber <= MAX_SEQUENCE_NUMBER &&
     handshake.mtuBytes >= MIN_MTU_BYTES &&
     handshake.flowWindowPackets >= 2 &&
     handshake.socketId > 0

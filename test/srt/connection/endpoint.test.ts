@@ -328,7 +328,7 @@ t.test('rejects conclusions that live ingest does not support, each with its cod
   const cases: [string, number, Partial<Handshake>, Buffer[]][] = [
     ['no HSREQ', 1004, {}, []],
     ['no flags', 1004, {}, [hsBlock({ ...HS, flags: 0 })]],
-    ['an impossible sequence number', 1004, { initialSequenceNumber: 0x7fffffff }, [hsBlock()]],
+    ['an impossible sequence number', 1004, { initialSequenceNumber: 0x80000000 }, [hsBlock()]],
     ['an MTU that holds nothing', 1004, { mtuBytes: 75 }, [hsBlock()]],
     ['no socket id', 1004, { socketId: 0 }, [hsBlock()]],
     ['no flow window', 1004, { flowWindowPackets: 1 }, [hsBlock()]],
