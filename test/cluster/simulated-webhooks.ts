@@ -254,10 +254,8 @@ class NodeWebhooks {
       outboxes: {
         update: async (...args) => {
           const sentMs = nowMs()
-          const [reply, server] = await this.#ask(() => {
-            return [outboxes.update(...args), world.server()] as const
-          })
-          this.acknowledged = { sentMs, server }
+          const reply = await this.#ask(() => outboxes.update(...args))
+          this.acknowledged = { sentMs, server: reply.server }
           return reply
         },
         read: (outbox) =>

@@ -15,6 +15,7 @@ const NAMED: Readonly<Record<string, readonly number[]>> = {
     35974,
   ],
   'a claim is lost by a failover, and its owner goes on': [6979, 9460],
+  'a server that has lost an event has one instead that was over': [4693],
   'faults at once, and encoders that come back late': [
     343, 421, 422, 616, 908, 1226, 1303, 2316, 2675, 2692, 2962, 3297, 5161, 5598, 6615, 6682, 8193,
     9579,

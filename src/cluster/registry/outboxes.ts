@@ -35,6 +35,13 @@ export interface EndedRun extends RunName {
   readonly webhookUrls: readonly string[] | undefined
 }
 
+export interface OutboxCounts {
+  /** Id of the server: another one after a failover or a restart, which may have lost the last writes. */
+  readonly server: string
+  /** Number of events in each outbox of which the node takes care, by the name of the outbox; without empty ones. */
+  readonly counts: ReadonlyMap<string, number>
+}
+
 interface OutboxesOptions {
   readonly redis: Pick<Redis, 'command'>
   /**
@@ -59,17 +66,16 @@ export class Outboxes {
     this.#settleMs = settleMs
   }
 
-  /**
-   * Writes changes, and gets the outboxes of nodes that are gone.
-   *
-   * @returns number of events in each outbox of which the node takes care, by the name of the outbox; without empty ones
-   */
-  async update(node: string, { events, over }: OutboxChanges): Promise<Map<string, number>> {
+  /** Writes changes, and gets the outboxes of nodes that are gone. */
+  async update(node: string, { events, over }: OutboxChanges): Promise<OutboxCounts> {
     const ended = over.flatMap(({ outbox, id }) => [outbox, id])
     const added = events.flatMap(({ id, text }) => [id, text])
     const args = [node, this.#settleMs, over.length, ...ended, ...added]
-    const list = (await runScript(this.#redis, 'outbox', args)) as unknown[]
-    return new Map(chunks(list, 2).map(([outbox, count]) => [String(outbox), Number(count)]))
+    const [server, ...list] = (await runScript(this.#redis, 'outbox', args)) as unknown[]
+    const counts = chunks(list, 2).map(
+      ([outbox, count]) => [String(outbox), Number(count)] as const,
+    )
+    return { server: String(server), counts: new Map(counts) }
   }
 
   /** @returns all events of an outbox, in no order */

@@ -103,6 +103,7 @@ export class RegistryModel {
     this.#options = options
     this.outboxes = new OutboxModel({
       nowMs: () => this.#now(),
+      server: options.server,
       holdsLease: (node) => this.leases.has(node),
       isSettled: (node) => this.#isSettled(node, options.nowMs()),
       isKnownToBeGone: (node) => this.gone.has(node),

@@ -8,12 +8,14 @@ import type { StopReason } from '../../../src/api/records.ts'
 import type {
   EndedRun,
   OutboxChanges,
+  OutboxCounts,
   OutboxEvent,
   RunName,
 } from '../../../src/cluster/registry/outboxes.ts'
 
 export interface OutboxModelOptions {
   readonly nowMs: () => number
+  readonly server: () => string
   readonly holdsLease: (node: string) => boolean
   readonly isSettled: (node: string) => boolean
   readonly isKnownToBeGone: (node: string) => boolean
@@ -63,12 +65,12 @@ export class OutboxModel {
     this.ends.set(`${streamId} ${run}`, { ...end, dueMs })
   }
 
-  update(node: string, { events, over }: OutboxChanges): Map<string, number> {
+  update(node: string, { events, over }: OutboxChanges): OutboxCounts {
     this.expire(this.#options.nowMs())
     for (const { outbox, id } of over) this.#remove(outbox, id)
     for (const event of events) this.#put(node, event)
-    const { holdsLease, isSettled, isKnownToBeGone } = this.#options
-    const kept = new Map<string, number>()
+    const { server, holdsLease, isSettled, isKnownToBeGone } = this.#options
+    const counts = new Map<string, number>()
     for (const [outbox, holder] of [...this.holders]) {
       const count = this.outboxes.get(outbox)?.texts.size ?? 0
       if (count === 0) {
@@ -78,9 +80,9 @@ export class OutboxModel {
       const isFree = !holdsLease(holder) && (isSettled(node) || isKnownToBeGone(holder))
       const isTaken = holdsLease(node) && (isFree || outbox === node)
       if (isTaken) this.holders.set(outbox, node)
-      if (isTaken || holder === node || outbox === node) kept.set(outbox, count)
+      if (isTaken || holder === node || outbox === node) counts.set(outbox, count)
     }
-    return kept
+    return { server: server(), counts }
   }
 
   read(outbox: string): OutboxEvent[] {

@@ -86,6 +86,8 @@ export class WebhookOutbox implements EventOutbox {
   readonly #counts = { unkept: 0, found: 0, unreadable: 0 }
   #sizeBytes = 0
   #number = 0
+  /** Id of the server that has answered last. */
+  #server: string | undefined
   #updating: Promise<void> | undefined
 
   constructor(options: WebhookOutboxOptions) {
@@ -197,21 +199,23 @@ export class WebhookOutbox implements EventOutbox {
     const over = [...this.#over].slice(0, MAX_OVER).map(([id, outbox]) => ({ id, outbox }))
     for (const kept of sent) kept.isSent = true
     const events = sent.map((kept) => this.#seal(kept))
-    const counts = await outboxes.update(node, { events, over })
+    const { server, counts } = await outboxes.update(node, { events, over })
     for (const kept of sent) this.#waiting.delete(kept)
     for (const { id } of over) this.#over.delete(id)
     for (const [outbox, count] of counts) {
       if (count > this.#countKnown(outbox)) await this.#read(outbox)
     }
-    this.#restore(counts.get(node) ?? 0)
+    this.#restore(server, counts.get(node) ?? 0)
   }
 
-  /** Puts all events into the outbox again if Redis has lost some. */
-  #restore(count: number): void {
+  /** Puts all events into the outbox again if Redis has lost some, or may have lost some and have as many that are over. */
+  #restore(server: string, count: number): void {
     const { node } = this.#options
+    const isSame = server === (this.#server ?? server)
+    this.#server = server
     const own = [...this.#events.values()].filter(({ outbox }) => outbox === node)
     const acknowledged = own.filter((kept) => !this.#waiting.has(kept))
-    if (count >= acknowledged.length) return
+    if (isSame && count >= acknowledged.length) return
     for (const kept of acknowledged) this.#waiting.add(kept)
   }
 
