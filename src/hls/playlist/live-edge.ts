@@ -57,6 +57,11 @@ export class LiveEdge {
     this.#parts = []
   }
 
+  /** Date of the segment that is not complete; undefined behind a discontinuity, until it has a part. */
+  get dateMs(): number | undefined {
+    return this.#openSegment?.programDateTimeMs
+  }
+
   /** EXT-X-RENDITION-REPORT for the other playlists; undefined until the playlist lists a segment. */
   get report(): RenditionReport | undefined {
     const { newest } = this.#window

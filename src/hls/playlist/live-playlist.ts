@@ -110,8 +110,7 @@ export class LivePlaylist {
 
   /** Date of the segment behind the newest one, as far as it is known; undefined for another number. */
   nextDateOf(mediaSequence: number): number | undefined {
-    const { newest } = this.#window
-    return newest?.mediaSequence === mediaSequence - 1 ? newest.nextDateTimeMs : undefined
+    return this.latestSequence === mediaSequence - 1 ? this.#edge.dateMs : undefined
   }
 
   /** EXT-X-RENDITION-REPORT for the other playlists; undefined until the playlist is published. */

@@ -197,7 +197,12 @@ export class LivePresentation implements SegmentOwner {
 
   /** Adds the next part of a segment that is not complete. */
   appendPart(part: Part): void {
-    this.#playlist(part.rendition).appendPart(part)
+    const playlist = this.#playlist(part.rendition)
+    const dateMs = playlist.nextDateOf(part.mediaSequence)
+    playlist.appendPart(part)
+    // Behind a discontinuity, its date in this rendition is known now.
+    if (playlist.nextDateOf(part.mediaSequence) !== dateMs)
+      this.#options.onRow?.(part.mediaSequence)
   }
 
   /**
