@@ -106,9 +106,14 @@ class Relay {
     }
     this.record = continued
     if (!hasBackup || this.settings.maxBytes < 1e7 || checkpoint.targets === undefined) return
-    // The checkpoint has what the first rendition has: audio may be retained for some milliseconds more.
+    // The checkpoint has what the first rendition has: others may be retained for some milliseconds more.
     const oldest = checkpoint.rows[0]?.mediaSequence ?? 0
-    const isForgotten = (uri: string) => Number(/a1-(\d+)\.m4s$/.exec(uri)?.[1] ?? oldest) < oldest
+    const segments = checkpoint.rows.flatMap((row) => row.segments)
+    const inits = new Set(segments.flatMap(({ gap, map }) => (gap ? [] : (map ?? []))))
+    const isForgotten = (uri: string) => {
+      const [, mediaSequence] = /-(\d+)\.(?:ts|m4s)$/.exec(uri) ?? []
+      return mediaSequence === undefined ? !inits.has(uri) : Number(mediaSequence) < oldest
+    }
     const isGone = (uri: string) => this.stream.files.get(uri) === undefined && !isForgotten(uri)
     this.#complain('takeover', available.filter(isGone))
   }
@@ -272,6 +277,44 @@ const NAMED: Readonly<Record<string, readonly Case[]>> = {
       [
         { clip: 0, payloads: 1350, leaves: false, awaySec: 0 },
         { clip: 0, payloads: 0, leaves: false, awaySec: 0 },
+      ],
+    ],
+  ],
+  'media that the first rendition retains no longer may be gone, and init segments of gaps': [
+    [
+      {
+        ...{ formats: ['ts', 'cmaf'], partSec: undefined, segmentSec: 0.5 },
+        ...{ playlistSegments: 3, maxBytes: 64_000_000 },
+      },
+      true,
+      [
+        { clip: 0, payloads: 153, leaves: true, awaySec: 0 },
+        { clip: 1, payloads: 13, leaves: true, awaySec: 0 },
+        { clip: 0, payloads: 689, leaves: true, awaySec: 0 },
+        { clip: 0, payloads: 0, leaves: false, awaySec: 0 },
+      ],
+    ],
+    [
+      {
+        ...{ formats: ['ts', 'cmaf'], partSec: 0.2, segmentSec: 0.5 },
+        ...{ playlistSegments: 4, maxBytes: 64_000_000 },
+      },
+      true,
+      [
+        { clip: 3, payloads: 1495, leaves: true, awaySec: 15 },
+        { clip: 1, payloads: 9, leaves: false, awaySec: 15 },
+      ],
+    ],
+    [
+      {
+        ...{ formats: ['cmaf'], partSec: 0.2, segmentSec: 2 },
+        ...{ playlistSegments: 3, maxBytes: 64_000_000 },
+      },
+      true,
+      [
+        { clip: 0, payloads: 470, leaves: false, awaySec: 3 },
+        { clip: 0, payloads: 1301, leaves: false, awaySec: 15 },
+        { clip: 2, payloads: 3, leaves: false, awaySec: 15 },
       ],
     ],
   ],
