@@ -68,9 +68,15 @@ export function readContinuityCounter(bytes: Buffer, at: number): number {
   return bytes[at + 3]! & 0x0f
 }
 
+/** Whether `adaptation_field_control` announces a payload: each such packet increments the continuity counter (2.4.3.3). */
+export function hasPayload(bytes: Buffer, at: number): boolean {
+  return (bytes[at + 3]! & HAS_PAYLOAD) !== 0
+}
+
 /**
- * @returns offset of the payload in `bytes`; `at + PACKET_BYTES` when the packet has none; undefined when the
- *   adaptation field leaves no room for the payload or `adaptation_field_control` is the reserved 00
+ * @returns offset of the payload in `bytes`; `at + PACKET_BYTES` when the packet has none, even if it announces one, as
+ *   the stuffing packets of some multiplexers do; undefined when the adaptation field ends outside of the packet or
+ *   `adaptation_field_control` is the reserved 00
  */
 export function payloadOffset(bytes: Buffer, at: number): number | undefined {
   const control = bytes[at + 3]! & (HAS_PAYLOAD | HAS_ADAPTATION_FIELD)
@@ -78,7 +84,7 @@ export function payloadOffset(bytes: Buffer, at: number): number | undefined {
   if (control === 0) return undefined
   if (control === HAS_ADAPTATION_FIELD) return at + PACKET_BYTES
   const offset = at + 5 + bytes[at + 4]!
-  return offset < at + PACKET_BYTES ? offset : undefined
+  return offset <= at + PACKET_BYTES ? offset : undefined
 }
 
 /** Whether the adaptation field has a PCR: after its length, 1 byte of flags and 6 bytes of PCR. */

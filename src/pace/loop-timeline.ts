@@ -13,9 +13,8 @@
  */
 import { TICKS_PER_SEC, TIME_MODULUS, unwrapTimestamp } from '../mpegts/timestamps.ts'
 import {
+  hasPayload,
   isUnitStart,
-  PACKET_BYTES,
-  payloadOffset,
   readContinuityCounter,
   readPid,
 } from '../mpegts/packet.ts'
@@ -180,7 +179,7 @@ function renumber(state: PidState, bytes: Buffer, at: number): void {
   const counter = readContinuityCounter(bytes, at)
   if (state.counterShift === undefined) {
     // 2.4.3.3: a packet without payload repeats the counter of the previous packet.
-    const step = payloadOffset(bytes, at) === at + PACKET_BYTES ? 0 : 1
+    const step = hasPayload(bytes, at) ? 1 : 0
     state.counterShift = state.counter + step - counter
   }
   state.counter = (counter + state.counterShift) & 0x0f

@@ -9,6 +9,7 @@ import { decodePesHeader, isPesStart, readPesSize } from '../../mpegts/pes.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import {
   announcesDiscontinuity,
+  hasPayload,
   hasTransportError,
   isUnitStart,
   NULL_PID,
@@ -215,7 +216,7 @@ function scanPacket(
   faults: Faults,
 ): void {
   const payloadAt = payloadOffset(bytes, at)
-  if (payloadAt === undefined || payloadAt === at + PACKET_BYTES) return
+  if (payloadAt === undefined || !hasPayload(bytes, at)) return
   const counter = readContinuityCounter(bytes, at)
   const announced = announcesDiscontinuity(bytes, at)
   const known = pids.get(pid)

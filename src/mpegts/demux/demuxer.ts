@@ -13,6 +13,7 @@ import { createDemuxerStats, type DemuxerStats } from './demuxer-stats.ts'
 import { ElementaryStream } from './elementary-stream.ts'
 import { isSameLayout, type Program } from '../track.ts'
 import {
+  hasPayload,
   hasTransportError,
   isScrambled,
   isUnitStart,
@@ -125,7 +126,8 @@ export class Demuxer {
   gap(lostPackets: number): void {
     this.#sync.reset()
     const isShort = lostPackets * PACKETS_PER_PAYLOAD < COUNTER_VALUES
-    for (const { sections, stream } of this.#routes.values()) {
+    for (const { continuity, sections, stream } of this.#routes.values()) {
+      continuity.handleGap()
       stream?.pes.handleGap()
       if (isShort) continue
       sections?.reset()
@@ -165,6 +167,9 @@ export class Demuxer {
       return
     }
     const payloadAt = payloadOffset(bytes, at)
+    if (payloadAt === at + PACKET_BYTES || !hasPayload(bytes, at)) {
+      route.continuity.checkEmpty(bytes, at)
+    }
     if (payloadAt === undefined) {
       stats.malformedPackets++
       return

@@ -89,8 +89,8 @@ export class PesAssembler {
   }
 
   /**
-   * Appends a packet without payload. Its continuity counter is not checked, so the end of the PES packet may still lie
-   * in the latest gap.
+   * Appends a packet without payload. Its continuity counter does not prove a loss, so the end of the PES packet may
+   * still lie in the latest gap.
    */
   appendEmpty(bytes: Buffer, at: number): void {
     const nothingSinceGap = this.#sizeBytes === this.#sizeBytesAtGap

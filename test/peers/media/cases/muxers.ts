@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { pesPacket, pmtSection } from '../../../mpegts/ts-builder.ts'
+import { pesPacket, pmtSection, tsPacket } from '../../../mpegts/ts-builder.ts'
 import { AAC, TEST_PATTERN, TONE, X264 } from '../clip.ts'
 import {
   AUDIO_PID,
+  editPackets,
   editPes,
   interleave,
   join,
@@ -39,6 +40,25 @@ export const MUXERS: readonly MediaCase[] = [
     name: 'overlapping-pes',
     input: 'audio and video interleaved by transport packet, across every key frame',
     make: altered((clip) => interleave(clip, 2)),
+    playlist: USUAL,
+  },
+  {
+    name: 'counted-pcr-packets',
+    input:
+      'PCR packets without payload that increment the continuity counter, within every video frame',
+    make: altered((clip) => {
+      const pcr = { adaptationFlags: 0x10, adaptation: Buffer.alloc(6) }
+      let counter = 15
+      return editPackets(clip, ({ bytes, pid, index }) => {
+        if (pid !== VIDEO_PID) return bytes
+        const packets = index === 1 ? [tsPacket({ pid, ...pcr }), bytes] : [bytes]
+        for (const packet of packets) {
+          counter = (counter + 1) & 0x0f
+          packet[3] = (packet[3]! & 0xf0) | counter
+        }
+        return packets
+      })
+    }),
     playlist: USUAL,
   },
   {
