@@ -11,7 +11,7 @@ import { isStreamId, STREAM_ID_ALLOWED } from './stream-id.ts'
 import { readStreamIdFields } from './stream-key.ts'
 
 /** Mode of a reader, in either form, percent-encoded or not. */
-const READS = /(?:^|,|%2C|::|%3A)m(?:ode)?(?:=|%3D)request(?:,|%2C|$)/i
+const READS = /(?:^|,|%2C|::|%3A)m(?:ode)?(?:=|%3D)request(?:,|%2C|#|%23|$)/i
 
 export interface PlayRequest {
   /** A stream id, see `isStreamId`. */

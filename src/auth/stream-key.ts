@@ -31,6 +31,9 @@ const MAX_CLOCK_SKEW_SEC = 60
  */
 const GUIDELINES_PREFIX = '#!::'
 
+/** What apps append to the end of a StreamID. Neither a key nor a stream id contains `#`, but names of devices may. */
+const FRAGMENT = /(?<=.)#.*$/s
+
 /** Field of the guidelines' form that an encoder has put before a whole stream key. */
 const KEY_IN_FIELD = /^[ru]=(?=mode=)/
 
@@ -233,7 +236,7 @@ export function parseStreamKey(text: string): StreamKeyParts {
   if (Buffer.byteLength(text) > MAX_STREAM_ID_BYTES) {
     throw malformed(`it is longer than ${MAX_STREAM_ID_BYTES} bytes`)
   }
-  const alone = splitShortKey(decoded(text))
+  const alone = splitShortKey(withoutFragment(decoded(text)))
   if (alone !== undefined) return alone
   const { mode, resource, token: given, program } = readStreamIdFields(text)
   if (mode !== 'publish') throw malformed('mode is not publish')
@@ -254,7 +257,8 @@ interface StreamIdFields {
 }
 
 /**
- * Reads name=value pairs in any order, and ignores unknown names. In the form of SRT's access control guidelines `rid` and
+ * Reads name=value pairs in any order, and ignores unknown names, parts that are no pair, such as the rest of a device
+ * name with a comma, and what follows a `#` in a value. In the form of SRT's access control guidelines `rid` and
  * `mode` win over `r` and `m`, since some encoders put the whole stream key into `r`, and those of Blackmagic into `u`.
  *
  * @param text  untrusted
@@ -267,18 +271,21 @@ export function readStreamIdFields(text: string): StreamIdFields {
   for (const part of plain.slice(isGuidelines ? GUIDELINES_PREFIX.length : 0).split(',')) {
     const pair = isGuidelines ? part.replace(KEY_IN_FIELD, '') : part
     const equals = pair.indexOf('=')
-    if (equals < 1) throw malformed('a part is not name=value')
+    if (equals < 1) continue
     const key = pair.slice(0, equals)
     if (pairs.has(key)) throw malformed('a name is repeated')
     pairs.set(key, pair.slice(equals + 1))
   }
-  const valueOf = (key: string, short: string) =>
-    pairs.get(key) ?? (isGuidelines ? pairs.get(short) : undefined)
+  if (pairs.size === 0) throw malformed('no part is name=value')
+  const valueOf = (key: string, short = key) => {
+    const value = pairs.get(key) ?? (isGuidelines ? pairs.get(short) : undefined)
+    return value && withoutFragment(value)
+  }
   return {
     mode: valueOf('mode', 'm'),
     resource: valueOf('rid', 'r'),
-    token: pairs.get('token'),
-    program: pairs.get('program'),
+    token: valueOf('token'),
+    program: valueOf('program'),
   }
 }
 
@@ -287,12 +294,17 @@ export function readStreamIdFields(text: string): StreamIdFields {
  * encoded the URL and the encoder does not decode it (libsrt's URL parser does not; ffmpeg's does).
  */
 function decoded(text: string): string {
-  if (text.includes('=')) return text
+  const key = withoutFragment(text)
+  if (key.includes('=')) return text
   try {
-    return decodeURIComponent(text)
+    return decodeURIComponent(key)
   } catch {
     throw malformed('its percent-encoding is broken')
   }
+}
+
+function withoutFragment(text: string): string {
+  return text.replace(FRAGMENT, '')
 }
 
 function malformed(what: string): MillraceError {

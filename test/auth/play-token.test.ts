@@ -20,6 +20,10 @@ t.test('reads requests in both forms, and leaves publishers alone', async (t) =>
     '#!::m=request,r=studio,token=a.b.c',
     '#!::r=studio,token=a.b.c,mode=request',
     encodeURIComponent('mode=request,rid=studio,token=a.b.c'),
+    'mode=request,rid=studio,token=a.b.c#feedbackplay',
+    'rid=studio,token=a.b.c,mode=request#feedbackplay',
+    encodeURIComponent('rid=studio,token=a.b.c,mode=request#feedbackplay'),
+    '#!::name=Studio 1, left,token=a.b.c,r=studio,m=request#feedbackplay',
     formatPlayRequest({ rid: 'studio', token }),
   ])
     t.strictSame(parsePlayRequest(text), { rid: 'studio', token }, text)

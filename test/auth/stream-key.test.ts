@@ -179,13 +179,59 @@ t.test("accepts the form of SRT's access control guidelines", async (t) => {
     [`#!::r=demo,r=demo,m=publish,token=${TOKEN}`]: /repeated/,
     [`#!:r=demo,m=publish,token=${TOKEN}`]: /mode is not publish/,
     [`r=demo,m=publish,token=${TOKEN}`]: /mode is not publish/,
-    '#!::': /not name=value/,
+    '#!::': /no part is name=value/,
     '#!::r=demo,m=publish': /token is missing/,
   }
   for (const [text, message] of Object.entries(refused)) {
     t.match(await refusal(text), { code: 'STREAM_KEY_MALFORMED', message }, text.slice(0, 60))
   }
   t.equal(await codeOf(`#!::r=other,m=publish,token=${TOKEN}`), 'STREAM_KEY_MISMATCH')
+})
+
+t.test('cuts what follows a # at the end, in every form of the key', async (t) => {
+  const { shortStreamKey } = await issueStreamKey({ streamId: 'demo', secret: SECRET, now: NOW })
+  const keys = [
+    `mode=publish,rid=demo,token=${TOKEN}`,
+    `token=${TOKEN},mode=publish,rid=demo`,
+    `token=${TOKEN},rid=demo,mode=publish`,
+    `mode=publish,rid=demo,token=${TOKEN},program=2`,
+    `#!::r=demo,m=publish,token=${TOKEN}`,
+    `#!::token=${TOKEN},m=publish,r=demo`,
+    `#!::bmd_name=wp-003,u=mode=publish,rid=demo,token=${TOKEN}`,
+    `#!::bmd_name=Studio #1,u=mode=publish,rid=demo,token=${TOKEN}`,
+    `#!::m=publish,r=${shortStreamKey}`,
+    shortStreamKey,
+  ]
+  for (const key of keys) {
+    for (const end of ['#feedbackplay', '#', '#a=1', '#%', '#a,b', '#a#b']) {
+      const title = `${key.replace(TOKEN, '').slice(0, 40)} ${end}`
+      t.equal(await codeOf(key + end), undefined, title)
+      t.equal(await codeOf(encodeURIComponent(key) + end), undefined, `encoded ${title}`)
+      t.equal(await codeOf(encodeURIComponent(key + end)), undefined, `all encoded ${title}`)
+      t.equal(parseStreamKey(key + end).program, key.includes('program=') ? '2' : undefined)
+    }
+  }
+  t.equal(await codeOf('#feedbackplay'), 'STREAM_KEY_MALFORMED')
+  t.equal(await codeOf(`mode=publish,rid=demo#,token=${TOKEN}x`), 'STREAM_KEY_INVALID')
+})
+
+t.test('ignores parts that are not name=value where the rest is a valid key', async (t) => {
+  const accepted = [
+    `mode=publish,rid=demo,token=${TOKEN},`,
+    `,mode=publish,rid=demo,token=${TOKEN}`,
+    `mode=publish,=x,rid=demo,token=${TOKEN}`,
+    `name=Camera 2, left,mode=publish,rid=demo,token=${TOKEN}`,
+    `#!::bmd_name=Smith, Jones, and sons,u=mode=publish,rid=demo,token=${TOKEN}`,
+    `#!::Camera 2,r=demo,m=publish,token=${TOKEN}, left`,
+  ]
+  for (const text of accepted) {
+    t.equal(await codeOf(text), undefined, text.slice(0, 60))
+    t.equal(await codeOf(encodeURIComponent(text)), undefined, `encoded ${text.slice(0, 60)}`)
+  }
+  t.match(await refusal('#!::bmd_name=Smith, Jones,m=publish,r=demo'), {
+    code: 'STREAM_KEY_MALFORMED',
+    message: /token is missing/,
+  })
 })
 
 t.test('accepts a program in either form of the key', async (t) => {
@@ -200,11 +246,9 @@ t.test('accepts a program in either form of the key', async (t) => {
 
 t.test('rejects malformed keys with 1010 and the reason', async (t) => {
   const refused: Record<string, string | RegExp> = {
-    '': /not name=value/,
-    demo: /not name=value/,
-    ',': /not name=value/,
-    [`mode=publish,rid=demo,token=${TOKEN},`]: /not name=value/,
-    [`mode=publish,=x,rid=demo,token=${TOKEN}`]: /not name=value/,
+    '': /no part is name=value/,
+    demo: /no part is name=value/,
+    ',': /no part is name=value/,
     [`rid=demo,token=${TOKEN}`]: /mode is not publish/,
     [`mode=request,rid=demo,token=${TOKEN}`]: /mode is not publish/,
     [`MODE=publish,rid=demo,token=${TOKEN}`]: /mode is not publish/,
