@@ -91,7 +91,10 @@ export type PackagerOutput =
 export interface PackagerStats extends CutPlannerStats {
   /** Damaged PES packets of the main rendition, dropped: key frames, audio and metadata. */
   readonly damagedPackets: number
-  /** Audio PES packets of the main rendition that are in no segment, mostly for lack of video at their time. */
+  /**
+   * Audio PES packets of the main rendition that are in no segment, mostly for lack of video at their time, and those of
+   * any AAC track before its first frame.
+   */
   readonly droppedAudioPackets: number
   /** Metadata PES packets of the main rendition that are in no segment. */
   readonly droppedDataPackets: number
@@ -146,7 +149,12 @@ export class Packager {
   readonly #planner: CutPlanner
   /** Writers of all renditions so far; those of transport stream first. */
   readonly #writers = new Map<RenditionName, RenditionWriter>()
-  readonly #stats = { damagedPackets: 0, oversizePackets: 0, otherDroppedPackets: 0 }
+  readonly #stats = {
+    damagedPackets: 0,
+    oversizePackets: 0,
+    framelessPackets: 0,
+    otherDroppedPackets: 0,
+  }
   /** Tracks of the main rendition. */
   #carried: CarriedTracks | undefined
   #renditions: readonly RenditionName[] = []
@@ -171,7 +179,7 @@ export class Packager {
 
   get stats(): PackagerStats {
     let { otherDroppedPackets, oversizePackets } = this.#stats
-    const main = { video: 0, audio: 0, data: 0 }
+    const main = { video: 0, audio: this.#stats.framelessPackets, data: 0 }
     for (const writer of this.#writers.values()) {
       const { video, audio, data } = writer.droppedPackets
       if (this.#isMain(writer)) {
@@ -273,6 +281,10 @@ export class Packager {
   }
 
   #pushUnit(unit: PesUnit, wallMs: number): void {
+    if (!this.#selection.hasFrames(unit)) {
+      this.#stats.framelessPackets++
+      return
+    }
     const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
     if (this.#selection.push(unit, patienceTicks)) this.#reportFacts()
     this.#adoptSelection(unit, wallMs)

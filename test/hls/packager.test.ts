@@ -5,7 +5,9 @@ import { slabBytesFor } from '../../src/mpegts/mux/slab-pool.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../src/mpegts/track.ts'
-import { tsPacket } from '../mpegts/ts-builder.ts'
+import { pesPacket, TsBuilder, tsPacket } from '../mpegts/ts-builder.ts'
+import { adtsFrames } from '../support/access-units.ts'
+import { createRandom } from '../support/random.ts'
 import {
   continuityFaults,
   readPackets,
@@ -494,6 +496,62 @@ t.test('continues without an audio track that never sends', async (t) => {
     'from the next key frame on, and so it comes back',
   )
   t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video), 'no video frame is lost')
+})
+
+/** AAC of the PMT in which the demuxer has found no frame. */
+const { parameters: _, ...UNREAD } = AUDIO
+
+/** PES packets of one AAC frame's duration each, with these payloads. */
+function unreadUnits(payloads: readonly Uint8Array[]): PesUnit[] {
+  return payloads.map((payload, index) => {
+    const ptsTicks = CLIP_START_TICKS + index * 1920
+    const { bytes } = new TsBuilder().unit(
+      AUDIO.pid,
+      pesPacket(payload, { ptsTicks, streamId: 0xc0 }),
+    )
+    const times = { ptsTicks, dtsTicks: ptsTicks }
+    return { ...audioUnit(0), track: UNREAD, chunks: [bytes], sizeBytes: bytes.length, ...times }
+  })
+}
+
+t.test('AAC without a frame is not published, and is silence', async (t) => {
+  const video = videoUnits({ frames: 600, framesPerGop: 60 })
+  const random = createRandom(1)
+  const kinds = {
+    zeros: () => Buffer.alloc(300),
+    noise: () => random.bytes(300),
+    'headers alone': () => adtsFrames(1, 300).subarray(0, 7),
+  }
+  for (const [kind, payload] of Object.entries(kinds)) {
+    const audio = unreadUnits(Array.from({ length: 700 }, payload))
+    const late = audioUnits(CLIP_START_TICKS + 15 * SEC, 30)
+    const units = interleave({ units: video }, { units: [...audio, ...late], delayTicks: 20_000 })
+    const sent = program(programOf(VIDEO, UNREAD))
+    const { segments, facts, packager } = run([sent, ...units.map(unit), END])
+    t.same(facts, ['TRACK_SILENT'], kind)
+    t.same(
+      segments.map(({ tracks }) => tracks.length),
+      [2, 2, 2, 1, 1, 1, 1, 1, 2, 2],
+      kind,
+    )
+    const published = timesOf(segments, AUDIO.pid).flat()
+    t.ok(published.length > 0 && published.every((pts) => pts >= late[0]!.ptsTicks), kind)
+    t.ok(packager.stats.droppedAudioPackets >= audio.length, kind)
+    t.same(timesOf(segments, VIDEO.pid).flat(), ptsOf(video), kind)
+  }
+})
+
+t.test('AAC with a frame in no PES packet whole is published', async (t) => {
+  const bytes = adtsFrames(470, 300)
+  const payloads = Array.from({ length: 470 }, (_, index) =>
+    bytes.subarray(index === 0 ? 0 : index * 300 - 200, (index + 1) * 300 - 200),
+  )
+  const video = videoUnits({ frames: 300, framesPerGop: 60 })
+  const units = interleave({ units: video }, { units: unreadUnits(payloads), delayTicks: 20_000 })
+  const sent = program(programOf(VIDEO, UNREAD))
+  const { segments, facts } = run([sent, ...units.map(unit), END])
+  t.same(facts, [])
+  t.ok(timesOf(segments, AUDIO.pid).flat().length >= 470 - 8192 / 300 - 1)
 })
 
 t.test('continues without video that stops, and with it when it resumes', async (t) => {

@@ -73,7 +73,7 @@ const KINDS: Record<string, readonly Empty[]> = {
   'stuffing that increments it': [{ ...increments, hasPcr: false }],
   'a PCR that keeps it and stuffing that increments it': [keeps, { ...increments, hasPcr: false }],
   'stuffing that increments it, beside many PCRs that keep it': [
-    ...Array<Empty>(20).fill(keeps),
+    ...Array.from({ length: 20 }, () => keeps),
     { ...increments, hasPcr: false },
   ],
   'a PCR that increments it at times': [keeps, keeps, increments],

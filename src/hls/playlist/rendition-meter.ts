@@ -12,7 +12,7 @@ export interface RenditionSummary {
   readonly tracks: readonly Track[]
   readonly peakBps: number
   readonly averageBps: number
-  /** Frames per second: from the bitstream or, if that has none, counted. */
+  /** Frames per second: from the bitstream or, if that has none or is far off, counted. */
   readonly frameRate?: number
   /** VIDEO-RANGE of the listed segments; undefined without video. */
   readonly videoRange?: VideoRange
@@ -24,6 +24,9 @@ export interface MeterState extends BitrateSums {
   readonly videoFrames: number
   readonly videoSec: number
 }
+
+/** Max error of the frame rate in the bitstream: some encoders write the rate of their clock there. */
+const MAX_RATE_ERROR = 0.25
 
 export class RenditionMeter {
   #bitrate = new BitrateMeter()
@@ -37,7 +40,9 @@ export class RenditionMeter {
   get summary(): Omit<RenditionSummary, 'videoRange'> | undefined {
     if (this.#tracks.length === 0) return undefined
     const video = this.#tracks.find(({ kind }) => kind === 'video')?.parameters
-    const frameRate = video?.frameRate ?? this.#videoFrames / this.#videoSec
+    const counted = this.#videoFrames / this.#videoSec
+    const { frameRate: declared = counted } = video ?? {}
+    const frameRate = Math.abs(counted / declared - 1) > MAX_RATE_ERROR ? counted : declared
     return {
       tracks: this.#tracks,
       peakBps: this.#bitrate.peakBps,

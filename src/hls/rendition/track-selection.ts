@@ -4,7 +4,10 @@
  *
  * @module
  */
+import { decodeAdtsHeader } from '../../codec/adts.ts'
+import { findAudioFrame } from '../../codec/audio-frame.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { elementaryBytes, findPesHeader } from '../../mpegts/pes.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
 import type { SourceFact } from '../source-fact.ts'
@@ -22,7 +25,14 @@ const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
 /** Maximum that a DTS step adds to the silence of the other track; a longer step is a discontinuity or still frame. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
-/** Calling order: `setProgram`, then `push` every PES packet; `reset` when the encoder has left. */
+/** Size of the AAC payload that is searched for a frame at once: frames may begin in one PES packet and end in the next. */
+const SEARCHED_BYTES = 8192
+
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Calling order: `setProgram`, then `push` every PES packet that `hasFrames`; `reset` when the encoder has left.
+ */
 export class TrackSelection {
   readonly #policy: RenditionPolicy
   #program: Program | undefined
@@ -31,6 +41,8 @@ export class TrackSelection {
   #wanted: CarriedTracks = { programNumber: 0, pcrPid: 0 }
   #seenPids = new Set<number>()
   #silentPids = new Set<number>()
+  /** Payload of AAC tracks without a frame so far that is still to be searched, by PID. */
+  readonly #frameless = new Map<number, Buffer>()
   /** PID of the track that sent last, video or audio. */
   #alonePid: number | undefined
   /** Duration of the media of `#alonePid` since the other track sent. */
@@ -73,15 +85,33 @@ export class TrackSelection {
 
   setProgram(program: Program): void {
     this.#program = program
+    this.#frameless.clear()
     this.#select()
   }
 
   reset(): void {
     this.#seenPids.clear()
     this.#silentPids.clear()
+    this.#frameless.clear()
     this.#alonePid = undefined
     this.#select()
     this.#choices = []
+  }
+
+  /**
+   * Whether a PES packet is of a track that has had a frame. Encoders without an audio input send AAC without any: players
+   * fail on it, so it counts as silence until the first frame.
+   */
+  hasFrames({ track, chunks }: PesUnit): boolean {
+    const { pid, codec, parameters } = track
+    if (codec !== 'aac' || parameters !== undefined || this.#seenPids.has(pid)) return true
+    const { sizeBytes: headerBytes = 0 } = findPesHeader(chunks) ?? {}
+    const before = this.#frameless.get(pid) ?? NOTHING
+    const bytes = Buffer.concat([before, ...elementaryBytes(chunks, headerBytes)])
+    const isSearched = bytes.length >= SEARCHED_BYTES
+    this.#frameless.set(pid, isSearched ? NOTHING : bytes)
+    const read = (at: number, count: number) => bytes.subarray(at, at + count)
+    return isSearched && findAudioFrame(read, decodeAdtsHeader) !== undefined
   }
 
   /**

@@ -88,7 +88,7 @@ t.test('one rendition has CODECS, RESOLUTION, FRAME-RATE, and BANDWIDTH as measu
   t.equal(files.get('master.m3u8'), undefined, 'none before the first segment')
   append(segment(0, { chunks: [Buffer.alloc(188 * 1000)], durationSec: 2 }))
   append(segment(1, { chunks: [Buffer.alloc(188 * 3000)], durationSec: 2 }))
-  append(segment(2, { chunks: [Buffer.alloc(188 * 1500)], durationSec: 0.5 }))
+  append(segment(2, { chunks: [Buffer.alloc(188 * 1500)], durationSec: 0.5, videoFrames: 15 }))
   t.equal(
     multivariant(),
     [
@@ -103,6 +103,27 @@ t.test('one rendition has CODECS, RESOLUTION, FRAME-RATE, and BANDWIDTH as measu
   t.equal(files.get('master.m3u8'), files.get('master.m3u8'), 'rendered once a change')
   t.equal(files.get('master.m3u8')!.maxAgeSec, 2)
 })
+
+t.test(
+  'FRAME-RATE is counted where the bitstream has none, or is off by more than a quarter',
+  async (t) => {
+    const rateOf = (frameRate: number | undefined, videoFrames: number) => {
+      const { frameRate: _, ...others } = VIDEO.parameters!
+      const parameters = { ...others, ...(frameRate !== undefined && { frameRate }) }
+      const { append, multivariant } = setUp(t)
+      append(segment(0, { tracks: [{ ...VIDEO, parameters }, ENGLISH], videoFrames }))
+      return /FRAME-RATE=([\d.]+)/.exec(multivariant())?.[1]
+    }
+    t.equal(rateOf(undefined, 60), '30.000')
+    t.equal(rateOf(500, 60), '30.000')
+    t.equal(rateOf(60, 60), '30.000')
+    t.equal(rateOf(15, 60), '30.000')
+    t.equal(rateOf(29.97, 60), '29.970')
+    t.equal(rateOf(25, 60), '25.000', 'frames are lost, or those of the next segment came early')
+    t.equal(rateOf(39, 60), '39.000')
+    t.equal(rateOf(41, 60), '30.000')
+  },
+)
 
 t.test(
   'the ETag of the multivariant playlist changes only with its text (RFC 9110 section 8.8.1)',
