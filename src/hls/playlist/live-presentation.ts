@@ -337,12 +337,14 @@ export class LivePresentation implements SegmentOwner {
     if (formats.includes('ts')) this.files.replace(TS_MULTIVARIANT_URI, () => this.#render('ts'))
   }
 
+  /** @param format  of the variants; where it carries none of the tracks, as CMAF does MPEG audio layer II, the other one */
   #render(format: Format): StreamFile {
-    const known = this.#renditions.flatMap((name) => {
-      if (formatOf(name) !== format) return []
+    const all = this.#renditions.flatMap((name) => {
       const summary = this.#playlists.get(name)?.summary
       return summary === undefined ? [] : [{ name, summary }]
     })
+    const wanted = all.filter(({ name }) => formatOf(name) === format)
+    const known = wanted.length > 0 ? wanted : all
     const { captions = 'auto' } = this.#options
     const text = formatMultivariantPlaylist(describePresentation(known, captions))
     const version = `${this.#options.epoch}-${++this.#revision}`

@@ -362,6 +362,15 @@ t.test('without CMAF or transport stream, master.m3u8 is of the other', async (t
   }
 })
 
+t.test('master.m3u8 has the variants of ts.m3u8 where CMAF carries nothing', async (t) => {
+  const layerII: Track = { ...AUDIO, streamType: 0x03, codec: 'mp2' }
+  const { presentation, multivariant, append } = setUp(t, { formats: ['ts', 'cmaf'] })
+  presentation.setRenditions(['main'])
+  append(segment(0, { tracks: [layerII], videoFrames: 0 }))
+  t.match(multivariant('ts.m3u8'), /\nplaylist.m3u8\n$/)
+  t.equal(multivariant(), multivariant('ts.m3u8'))
+})
+
 t.test('a codec that players may lack makes a group and variants of its own', async (t) => {
   const text = present(t, {
     main: [VIDEO, FRENCH],
