@@ -19,6 +19,36 @@ const CELT_SAMPLES = [120, 240, 480, 960] as const
 /** Maximum duration of a packet: 120 ms (RFC 6716 3.4). */
 const MAX_PACKET_SAMPLES = 5760
 
+/** Streams of a packet, and how they make the channels (RFC 7845 5.1.1). */
+export interface OpusChannels {
+  readonly streams: number
+  /** Number of streams with two channels, which come first. */
+  readonly coupledStreams: number
+  /** Decoded channel of each output channel. */
+  readonly channels: readonly number[]
+}
+
+/** Layouts of one to eight channels in the order of Vorbis (RFC 7845 5.1.1.2): streams, coupled streams, channels. */
+const LAYOUTS: readonly (readonly [number, number, readonly number[]])[] = [
+  [1, 0, [0]],
+  [1, 1, [0, 1]],
+  [2, 1, [0, 2, 1]],
+  [2, 2, [0, 1, 2, 3]],
+  [3, 2, [0, 4, 1, 2, 3]],
+  [4, 2, [0, 4, 1, 2, 3, 5]],
+  [4, 3, [0, 4, 1, 2, 3, 5, 6]],
+  [5, 3, [0, 6, 1, 2, 3, 4, 5, 7]],
+]
+
+/**
+ * @param configCode  `channel_config_code` of the Opus descriptor: the number of channels in the order of Vorbis
+ * @returns undefined for other layouts: dual mono, and those that the descriptor spells out
+ */
+export function opusChannels(configCode: number): OpusChannels | undefined {
+  const [streams = 0, coupledStreams = 0, channels = []] = LAYOUTS[configCode - 1] ?? []
+  return streams === 0 ? undefined : { streams, coupledStreams, channels }
+}
+
 /** Opus packet in a PES packet. */
 interface OpusPacket {
   /** Offset of the packet's first byte. */

@@ -6,6 +6,7 @@
 import type { Ac3Syncframe } from '../codec/ac3.ts'
 import type { AudioParameters } from '../codec/audio-frame.ts'
 import type { AudioSpecificConfig } from '../codec/audio-specific-config.ts'
+import type { OpusChannels } from '../codec/opus.ts'
 
 interface BaseFormat {
   /** Parameters of the decoded audio. */
@@ -54,13 +55,9 @@ export interface OpusFormat extends BaseFormat {
   readonly mapping?: OpusMapping
 }
 
-interface OpusMapping {
+interface OpusMapping extends OpusChannels {
   /** Channel mapping family. */
   readonly family: number
-  readonly streams: number
-  readonly coupledStreams: number
-  /** Decoded channel of each output channel. */
-  readonly channels: readonly number[]
 }
 
 export type AudioFormat = AacFormat | MpegAudioFormat | Ac3Format | Eac3Format | OpusFormat

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { decodeOpusAccessUnit } from '../../src/codec/opus.ts'
+import { decodeOpusAccessUnit, opusChannels } from '../../src/codec/opus.ts'
 
 const packet = (...bytes: number[]) =>
   decodeOpusAccessUnit(Buffer.from([0x7f, 0xe0, bytes.length, ...bytes]), 0)
@@ -43,4 +43,17 @@ t.test('decodeOpusAccessUnit accepts any bytes without throwing', async () => {
       return found === undefined || (found.start < found.end && found.end <= bytes.length)
     }),
   )
+})
+
+t.test('channels in the order of Vorbis (RFC 7845 5.1.1.2)', async (t) => {
+  for (let count = 1; count <= 8; count++) {
+    const { streams, coupledStreams, channels } = opusChannels(count)!
+    t.equal(streams + coupledStreams, count)
+    t.strictSame(
+      channels.toSorted((a, b) => a - b),
+      Array.from({ length: count }, (_, index) => index),
+    )
+  }
+  t.strictSame(opusChannels(6), { streams: 4, coupledStreams: 2, channels: [0, 4, 1, 2, 3, 5] })
+  for (const code of [0, 9, 0x81, 0xff]) t.equal(opusChannels(code), undefined)
 })

@@ -10,6 +10,7 @@ import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../src/mpegts/track.ts'
 import { payloadsOf, readSamples, readTrackHeader } from '../mp4/box-tree.ts'
 import { demux, readFixture } from '../mpegts/demux.ts'
+import { pesPacket, TsBuilder } from '../mpegts/ts-builder.ts'
 import { shift } from '../mpegts/edit.ts'
 import {
   AUDIO,
@@ -65,6 +66,65 @@ function relevel(value: PesUnit, newParameters: boolean): PesUnit {
   payload[payloadAt + 3] = 0x1e
   return { ...value, chunks: [bytes], payload, newParameters }
 }
+
+const OPUS: Track = {
+  ...{ ...AUDIO, pid: 258, streamType: 0x06, codec: 'opus' },
+  parameters: { codecString: 'opus', sampleRate: 48_000, channels: 2 },
+}
+
+/** PES packets of one Opus packet of 20 ms each. */
+function opusUnits(track: Track, count: number): PesUnit[] {
+  return Array.from({ length: count }, (_, index) => {
+    const ptsTicks = 10 * SEC + index * 1800
+    const packet = Buffer.concat([Buffer.from([0x7f, 0xe0, 60, 0xfc]), Buffer.alloc(59, 7)])
+    const pes = pesPacket(packet, { ptsTicks, streamId: 0xbd })
+    const { bytes } = new TsBuilder().unit(track.pid, pes)
+    const times = { ptsTicks, dtsTicks: ptsTicks }
+    return { ...audioUnits(0, 1)[0]!, track, chunks: [bytes], sizeBytes: bytes.length, ...times }
+  })
+}
+
+t.test('Opus is in CMAF, and not in transport stream', async (t) => {
+  const video = videoUnits({ fromTicks: 10 * SEC, frames: 180, framesPerGop: 60 })
+  for (const channels of [1, 2, 6]) {
+    const track: Track = { ...OPUS, parameters: { ...OPUS.parameters!, channels } }
+    const units = interleave({ units: video }, { units: opusUnits(track, 300), delayTicks: 9000 })
+    const { outputs, of } = run([program(programOf(VIDEO, track)), ...units.map(unit)])
+    t.notOk(outputs.some(({ type }) => type === 'fact'))
+    t.same(
+      of('main').map(({ tracks }) => tracks),
+      [[VIDEO], [VIDEO], [VIDEO]],
+    )
+    const segments = of('cmaf-audio-1')
+    t.same(
+      segments.map(({ durationSec }) => durationSec),
+      [2, 2, 2],
+    )
+    const [dops] = payloadsOf(segments[0]!.map!.bytes, 'moov/trak/mdia/minf/stbl/stsd/Opus/dOps')
+    // Version, channels, pre-skip, sample rate, gain, mapping family.
+    const family = channels > 2 ? '01' : '00'
+    t.equal(dops!.slice(0, 22), `000${channels}00000000bb800000${family}`)
+  }
+})
+
+t.test('audio that CMAF drops is told of', async (t) => {
+  const { channels: _, ...unknown } = OPUS.parameters!
+  const factsOf = (...tracks: Track[]) => {
+    const { outputs } = run([program(programOf(VIDEO, ...tracks))])
+    const facts = outputs.flatMap((output) => (output.type === 'fact' ? output.fact : []))
+    return facts.map((fact) => [fact.code, 'tracks' in fact && fact.tracks])
+  }
+  const dualMono = { ...OPUS, parameters: unknown }
+  t.same(factsOf(dualMono), [['TRACKS_LEFT_OUT', [dualMono]]], 'a layout that is not supported')
+  const english: Track = { ...AUDIO, language: 'eng' }
+  const french: Track = { ...OPUS, language: 'fra' }
+  t.same(factsOf(english, french), [['AUDIO_CODECS_DIFFER', [french]]])
+  const layerII: Track = {
+    ...{ ...AUDIO, pid: 259, streamType: 0x03, codec: 'mp2' },
+    parameters: { codecString: 'mp4a.40.33', sampleRate: 48_000, channels: 2 },
+  }
+  t.same(factsOf(layerII), [['TRACKS_NOT_IN_CMAF', [layerII]]])
+})
 
 const isVideo = ({ track }: PesUnit) => track.kind === 'video'
 

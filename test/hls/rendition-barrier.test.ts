@@ -258,7 +258,8 @@ t.test('encoders that replace each other do not make the wait longer', async (t)
 
 t.test('facts do not wait for a rendition that lags', async (t) => {
   const { packager } = packWaiting(1e6)
-  const unsupported: Track = { ...AUDIO, pid: 300, codec: 'opus', streamType: 6 }
+  const { parameters: _, ...unread } = AUDIO
+  const unsupported: Track = { ...unread, pid: 300, codec: 'opus', streamType: 6 }
   const value = programOf(VIDEO, AUDIO, FRENCH, unsupported)
   const outputs = packager.push(program(value), 1e12)
   t.same(

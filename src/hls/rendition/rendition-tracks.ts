@@ -50,7 +50,7 @@ const VIDEO_CODECS: ReadonlySet<Codec> = new Set(['h264', 'h265'])
 /** Audio codecs that players support, by format. */
 const AUDIO_CODECS: Readonly<Record<Format, ReadonlySet<Codec>>> = {
   ts: new Set(['aac', 'mp3', 'mp2', 'ac3']),
-  cmaf: new Set(['aac', 'mp3', 'ac3', 'eac3']),
+  cmaf: new Set(['aac', 'mp3', 'ac3', 'eac3', 'opus']),
 }
 
 /** Rank of audio codecs by player support, 0 the best. */
@@ -60,6 +60,7 @@ const AUDIO_RANKS: Readonly<Partial<Record<Codec, number>>> = {
   mp2: 1,
   ac3: 2,
   eac3: 2,
+  opus: 2,
 }
 const LAST_RANK = 3
 
@@ -163,6 +164,8 @@ function isCompatible(track: Track, format: Format): boolean {
   if (kind === 'video') return VIDEO_CODECS.has(codec)
   // HLS players do not find AC-3 in private PES packets (DVB).
   const isFound = format === 'cmaf' || streamType !== StreamType.PRIVATE_PES
+  // The channels of Opus are in a descriptor alone.
+  if (codec === 'opus' && track.parameters?.channels === undefined) return false
   if (kind === 'audio') return (AUDIO_CODECS[format].has(codec) || mayBeMp3(track)) && isFound
   // The metadata descriptors name the format (Timed Metadata for HTTP Live Streaming, section 2).
   const mayBeId3 = streamType === StreamType.METADATA_PES || streamType === StreamType.PRIVATE_PES

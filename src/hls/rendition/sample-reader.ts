@@ -4,6 +4,8 @@
  * @module
  */
 import type { AudioParameters } from '../../codec/audio-frame.ts'
+import { opusChannels } from '../../codec/opus.ts'
+import type { OpusFormat } from '../../mp4/audio-format.ts'
 import { AudioSamples, type AudioSource } from '../../mp4/audio-samples.ts'
 import type { MediaFormat } from '../../mp4/init-segment.ts'
 import type { Sample } from '../../mp4/sample.ts'
@@ -38,8 +40,27 @@ function audioSource({ codec, parameters }: Track): AudioSource | undefined {
     case 'ac3':
     case 'eac3':
       return { codec }
+    case 'opus':
+      return { codec, format: opusFormat(parameters) }
     default:
       return undefined
+  }
+}
+
+/** Pre-skip is unknown in the middle of a stream, and so 0: the frames have their timestamps. */
+function opusFormat({
+  codecString = 'opus',
+  channels = 2,
+}: Partial<TrackParameters> = {}): OpusFormat {
+  const rate = 48_000
+  const mapping = opusChannels(channels)
+  return {
+    codec: 'opus',
+    parameters: { codecString, sampleRate: rate, channels },
+    timescale: rate,
+    preSkip: 0,
+    inputSampleRate: rate,
+    ...(channels > 2 && mapping && { mapping: { family: 1, ...mapping } }),
   }
 }
 

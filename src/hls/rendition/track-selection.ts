@@ -73,11 +73,16 @@ export class TrackSelection {
     if (main === undefined || other === undefined) return facts
     const tooMany = this.#policy.policy === 'all'
     const leftOut = main.leftOut.filter((track) => other.leftOut.includes(track))
-    const notInCmaf = other.leftOut.filter(
-      (track) => !leftOut.includes(track) && track.kind !== 'data',
+    const isDropped = (track: Track) =>
+      main.leftOut.includes(track) || main.ungrouped.includes(track)
+    const notInCmaf = [...other.leftOut, ...other.ungrouped].filter(
+      (track) => !isDropped(track) && track.kind !== 'data',
     )
     if (notInCmaf.length > 0) facts.unshift({ code: 'TRACKS_NOT_IN_CMAF', tracks: notInCmaf })
-    const { ungrouped } = main
+    const ungrouped = [
+      ...main.ungrouped,
+      ...other.ungrouped.filter((track) => main.leftOut.includes(track)),
+    ]
     if (ungrouped.length > 0) facts.unshift({ code: 'AUDIO_CODECS_DIFFER', tracks: ungrouped })
     if (leftOut.length > 0) facts.unshift({ code: 'TRACKS_LEFT_OUT', tracks: leftOut, tooMany })
     return facts

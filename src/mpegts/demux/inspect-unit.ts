@@ -25,9 +25,6 @@ interface Inspection {
   readonly accessUnit?: VideoAccessUnit
 }
 
-/** Parameters of every Opus track: Opus decodes to 48 kHz whatever the source (RFC 6716 2). */
-const OPUS: TrackParameters = { codecString: 'opus', sampleRate: 48_000 }
-
 type Inspector = (payload: Buffer) => Inspection
 
 const INSPECTORS: Readonly<Record<Codec, Inspector>> = {
@@ -39,7 +36,7 @@ const INSPECTORS: Readonly<Record<Codec, Inspector>> = {
   mp2: audioInspector('mp2', decodeMpegAudioHeader),
   ac3: audioInspector('ac3', decodeAc3Header),
   eac3: audioInspector('eac3', decodeAc3Header),
-  opus: () => ({ codec: 'opus', parameters: OPUS }),
+  opus: () => ({ codec: 'opus' }),
   unknown: () => ({ codec: 'unknown' }),
 }
 

@@ -9,11 +9,12 @@ import {
   encodeRegistration,
   findDescriptor,
   findLanguage,
+  findOpusConfigCode,
   findRegistration,
 } from './descriptors.ts'
 import type { StreamEntry } from './pmt.ts'
 import { StreamType } from './stream-type.ts'
-import type { Codec, Track } from '../track.ts'
+import type { Codec, Track, TrackParameters } from '../track.ts'
 
 const VIDEO: Readonly<Record<number, Codec>> = {
   [StreamType.H264]: 'h264',
@@ -96,7 +97,21 @@ export function describeTrack({ pid, streamType, descriptors }: StreamEntry): Tr
     descriptors: atsc === undefined ? descriptors : register(atsc.format, descriptors),
     ...(language === undefined ? {} : { language }),
     ...(label === undefined ? {} : { label }),
+    ...(codec === 'opus' && { parameters: opusParameters(descriptors) }),
   }
+}
+
+/** Number of channels where no descriptor tells it: a decoder of two decodes one as well. */
+const USUAL_OPUS_CHANNELS = 2
+
+/** Greatest `channel_config_code` that is the number of channels, in the order of Vorbis. */
+const MAX_OPUS_CHANNELS = 8
+
+/** Opus decodes to 48 kHz whatever the source (RFC 6716 2). `channels` is absent in any other layout. */
+function opusParameters(descriptors: Buffer): TrackParameters {
+  const code = findOpusConfigCode(descriptors) ?? USUAL_OPUS_CHANNELS
+  const channels = code >= 1 && code <= MAX_OPUS_CHANNELS ? { channels: code } : {}
+  return { codecString: 'opus', sampleRate: 48_000, ...channels }
 }
 
 /** DVB marks AC-3 in private data with a descriptor (ETSI EN 300 468 Annex D); other systems register the format. */

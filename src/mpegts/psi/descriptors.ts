@@ -18,6 +18,7 @@ export const DescriptorTag = {
   AC3: 0x6a,
   ENHANCED_AC3: 0x7a,
   DTS: 0x7b,
+  EXTENSION: 0x7f,
 } as const
 
 interface Descriptor {
@@ -48,6 +49,16 @@ export function findDescriptor(descriptors: Buffer, tag: number): Buffer | undef
 /** @returns format_identifier of the registration descriptor (2.6.8), for example `AC-3` */
 export function findRegistration(descriptors: Buffer): string | undefined {
   return findDescriptor(descriptors, DescriptorTag.REGISTRATION)?.toString('latin1', 0, 4)
+}
+
+/** `descriptor_tag_extension` of the Opus descriptor (ETSI TS 103 491 4.3). */
+const OPUS_EXTENSION = 0x80
+
+/** @returns `channel_config_code` of the Opus descriptor; undefined without one */
+export function findOpusConfigCode(descriptors: Buffer): number | undefined {
+  return listDescriptors(descriptors).find(
+    ({ tag, data }) => tag === DescriptorTag.EXTENSION && data[0] === OPUS_EXTENSION,
+  )?.data[1]
 }
 
 /** @returns first code of the ISO 639 language descriptor (2.6.18) in lower case, for example `eng` */

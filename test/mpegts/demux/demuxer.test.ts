@@ -923,6 +923,10 @@ t.test('labels and stream types of tracks', async (t) => {
     Buffer.alloc(2),
   ])
   const ac3 = Buffer.concat([Buffer.from([0x6a, 1, 0]), language])
+  const opus = (channels: number | undefined) => {
+    const rate = { codecString: 'opus', sampleRate: 48_000 }
+    return { parameters: channels === undefined ? rate : { ...rate, channels } }
+  }
   const cases: [number, Buffer, Partial<Track>][] = [
     [
       0x06,
@@ -935,7 +939,9 @@ t.test('labels and stream types of tracks', async (t) => {
     [0x06, Buffer.from([0x7a, 1, 0]), { codec: 'eac3', streamType: 0x87 }],
     [0x06, registered('AC-3'), { codec: 'ac3', streamType: 0x81, descriptors: registered('AC-3') }],
     [0x81, language, { codec: 'ac3', streamType: 0x81, descriptors: language }],
-    [0x06, registered('Opus'), { codec: 'opus', kind: 'audio', streamType: 0x06 }],
+    [0x06, registered('Opus'), { codec: 'opus', kind: 'audio', streamType: 0x06, ...opus(2) }],
+    [0x06, Buffer.concat([registered('Opus'), Buffer.from([0x7f, 2, 0x80, 6])]), opus(6)],
+    [0x06, Buffer.concat([registered('Opus'), Buffer.from([0x7f, 2, 0x80, 0])]), opus(undefined)],
     [0x06, Buffer.from([0x56, 0]), { codec: 'unknown', kind: 'data', label: 'teletext' }],
     [0x06, Buffer.from([0x59, 0]), { label: 'DVB subtitles' }],
     [0x06, registered('KLVA'), { label: 'KLV metadata' }],
