@@ -10,6 +10,7 @@
  */
 import type { BitReader } from '../binary/bit-reader.ts'
 import type { AudioParameters } from './audio-frame.ts'
+import type { ProgramConfig } from './program-config.ts'
 
 /** Sample rates by samplingFrequencyIndex (ISO/IEC 14496-3 Table 1.18). */
 export const AAC_SAMPLE_RATES = [
@@ -32,8 +33,9 @@ export interface AudioSpecificConfig {
   readonly parameters: AudioParameters
   /** Index of the core's sample rate in `AAC_SAMPLE_RATES`. */
   readonly sampleRateIndex: number
-  /** channelConfiguration of the core, 1-7. */
+  /** channelConfiguration of the core, 1-7; 0 with `programConfig`. */
   readonly channelConfiguration: number
+  readonly programConfig?: ProgramConfig
 }
 
 /** @returns undefined unless the core is AAC-LC with frames of 1024 samples and a channelConfiguration of 1-7 */
@@ -56,12 +58,13 @@ export function readAudioSpecificConfig(reader: BitReader): AudioSpecificConfig 
   return { objectType, parameters, sampleRateIndex, channelConfiguration }
 }
 
-/** @returns two bytes, or four with explicit SBR, whose core is AAC-LC */
+/** @returns two bytes and the program_config_element, or four with explicit SBR, whose core is AAC-LC */
 export function encodeAudioSpecificConfig(config: AudioSpecificConfig): Buffer {
   const { objectType, sampleRateIndex, channelConfiguration, parameters } = config
   const head = (objectType << 11) | (sampleRateIndex << 7) | (channelConfiguration << 3)
   if (objectType !== SBR && objectType !== PARAMETRIC_STEREO) {
-    return Buffer.from([head >> 8, head & 0xff])
+    const { bytes: elements = [] } = config.programConfig ?? {}
+    return Buffer.from([head >> 8, head & 0xff, ...elements])
   }
   const extensionIndex = AAC_SAMPLE_RATES.findIndex((rate) => rate === parameters.sampleRate)
   const tail = (extensionIndex << 15) | (AAC_LC << 10)

@@ -21,6 +21,7 @@ import type {
 import { encodeAudioSpecificConfig } from '../codec/audio-specific-config.ts'
 import { decodeMpegAudioHeader } from '../codec/mpeg-audio.ts'
 import { decodeOpusAccessUnit } from '../codec/opus.ts'
+import type { ProgramConfig } from '../codec/program-config.ts'
 import type { AudioFormat, Eac3Substream, OpusFormat } from './audio-format.ts'
 
 /** One or several frames that make a sample. */
@@ -55,16 +56,21 @@ export const FRAME_HEADER_BYTES = 8
 /** Maximum number of syncframes in a sample of E-AC-3: six with one block, each with seven more substreams. */
 const MAX_SYNCFRAMES = 48
 
-/** @param signaled  parameters from a StreamMuxConfig, which may signal SBR explicitly; ADTS cannot */
-export function aacReader(signaled?: AudioParameters): AudioFrameReader {
+/**
+ * @param signaled  parameters from a StreamMuxConfig, which may signal SBR explicitly; ADTS cannot
+ * @param earlier  program_config_element of earlier frames: some encoders send it once
+ */
+export function aacReader(signaled?: AudioParameters, earlier?: ProgramConfig): AudioFrameReader {
+  let programConfig = earlier
   const sbr = /^mp4a\.40\.(5|29)$/.exec(signaled?.codecString ?? '')?.[1]
   return {
     decodeHeader: decodeAdtsHeader,
     read: (bytes, at) =>
       readFramed(bytes, at, decodeAdtsHeader, ({ sizeBytes, parameters }) => {
-        const described = describeAdtsPayload(bytes, at)
+        const described = describeAdtsPayload(bytes, at, programConfig)
         if (described === undefined) return { sizeBytes, content: undefined }
         const { headerBytes } = described
+        programConfig = described.config.programConfig
         const config =
           sbr === undefined || signaled === undefined
             ? described.config

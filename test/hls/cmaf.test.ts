@@ -107,6 +107,36 @@ t.test('Opus is in CMAF, and not in transport stream', async (t) => {
   }
 })
 
+t.test('channels that AAC tells once are known behind a discontinuity', async (t) => {
+  const { parameters, ...rest } = AUDIO
+  const { channels: _, ...unknown } = parameters!
+  const track: Track = { ...rest, parameters: unknown }
+  // program_config_element of one channel in front, behind its id.
+  const element = Buffer.from('a0988000000000', 'hex')
+  const units = clip(12).map((value, index) => {
+    if (isVideo(value)) return value
+    const bytes = Buffer.concat(value.chunks)
+    for (let at = bytes.indexOf('fff14c', 0, 'hex'); at >= 0;) {
+      bytes[at + 3]! &= 0x3f
+      if (index < 10) element.copy(bytes, at + 7)
+      at = bytes.indexOf('fff14c', at + 1, 'hex')
+    }
+    return { ...value, track, chunks: [bytes] }
+  })
+  const half = units.length / 2
+  const { of } = run([
+    program(programOf(VIDEO, track)),
+    ...units.slice(0, half).map(unit),
+    'discontinuity',
+    program(programOf(VIDEO, track)),
+    ...units.slice(half).map(unit),
+  ])
+  const segments = of('cmaf-audio-1')
+  t.ok(segments.some(({ discontinuity }) => discontinuity))
+  t.ok(segments.every(({ map, sizeBytes }) => map !== undefined && sizeBytes > 0))
+  t.equal(new Set(segments.map(({ map }) => map!.uri)).size, 1)
+})
+
 t.test('audio that CMAF drops is told of', async (t) => {
   const { channels: _, ...unknown } = OPUS.parameters!
   const factsOf = (...tracks: Track[]) => {

@@ -245,7 +245,9 @@ function checkEncoding(neighbors: Neighbors): readonly Evidence[] {
     const known = findTrack(before, track)
     // Parts without a key frame do not tell.
     if (known?.codec === undefined || track.codec === undefined) return []
-    const [was, is] = [describeEncoding(known), describeEncoding(track)]
+    // Nor does AAC without the program_config_element that some encoders send once.
+    const tellChannels = known.channels !== undefined && track.channels !== undefined
+    const [was, is] = [known, track].map((each) => describeEncoding(each, tellChannels))
     return unless(was === is, () => [
       content(before, `${nameTrack(track)} of ${nameMedia(before)} is ${was}`),
       content(after, `in ${nameMedia(after)} it is ${is}`),
@@ -253,10 +255,11 @@ function checkEncoding(neighbors: Neighbors): readonly Evidence[] {
   })
 }
 
-function describeEncoding({ codec, width, height, sampleRate, channels }: AvTrack): string {
+function describeEncoding(track: AvTrack, tellChannels: boolean): string {
+  const { codec, width, height, sampleRate, channels } = track
   const size = width === undefined ? '' : `, ${width}x${height}`
   const rate = sampleRate === undefined ? '' : `, ${sampleRate} Hz`
-  return `${codec}${size}${rate}${channels === undefined ? '' : `, ${channels} channels`}`
+  return `${codec}${size}${rate}${tellChannels ? `, ${channels} channels` : ''}`
 }
 
 function checkStarts(media: InspectedMedia): readonly Evidence[] {

@@ -157,7 +157,7 @@ export class CmafWriter implements MediaWriter {
       this.#addEvent(unit)
       return
     }
-    this.#reader ??= createSampleReader(unit.track)
+    this.#reader ??= createSampleReader(unit.track, this.#format)
     this.#reorderTicks = ticks - unit.dtsTicks
     const samples = this.#reader?.push(unit, this.#liftTicks) ?? []
     for (const sample of samples) {

@@ -24,18 +24,26 @@ export interface SampleReader {
   push(unit: PesUnit, liftTicks: number): readonly Sample<MediaFormat>[]
 }
 
-/** @returns undefined for a codec that CMAF does not carry here */
-export function createSampleReader(track: Track): SampleReader | undefined {
+/**
+ * @param earlier  format of the track's samples before
+ * @returns undefined for a codec that CMAF does not carry here
+ */
+export function createSampleReader(track: Track, earlier?: MediaFormat): SampleReader | undefined {
   if (track.codec === 'h264' || track.codec === 'h265') return new VideoReader(track.codec)
-  const source = audioSource(track)
+  const source = audioSource(track, earlier)
   return source && new AudioReader(source)
 }
 
-function audioSource({ codec, parameters }: Track): AudioSource | undefined {
+function audioSource({ codec, parameters }: Track, earlier?: MediaFormat): AudioSource | undefined {
+  const { programConfig } = earlier?.codec === 'aac' ? earlier.config : {}
   switch (codec) {
     case 'aac':
       // Of LATM: ADTS cannot signal SBR.
-      return { codec, ...(isAudio(parameters) && { signaled: parameters }) }
+      return {
+        codec,
+        ...(isAudio(parameters) && { signaled: parameters }),
+        ...(programConfig && { programConfig }),
+      }
     case 'mp3':
     case 'ac3':
     case 'eac3':

@@ -154,7 +154,10 @@ export class ElementaryStream {
   #learn(codec: Codec, found: TrackParameters | undefined, captionsSeen = false): void {
     const known = this.#track.parameters
     const closedCaptions = captionsSeen || known?.closedCaptions === true
-    const latest = found ?? known
+    // Some encoders send the number of channels of AAC once, in a program_config_element.
+    const isKnown =
+      found?.sampleRate !== undefined && areSameParameters({ ...known, ...found }, known)
+    const latest = isKnown ? known : (found ?? known)
     if (latest === undefined) return
     const parameters = closedCaptions ? { ...latest, closedCaptions } : latest
     if (areSameParameters(parameters, known)) return
