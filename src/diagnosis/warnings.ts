@@ -270,7 +270,7 @@ export const WARNINGS = {
   }),
   TRACKS_NOT_IN_CMAF: rule<{ tracks: readonly Track[] }>({
     message: ({ tracks: all }) =>
-      `In playlist.m3u8 alone: ${tracks(all)}: CMAF does not carry it. Viewers of master.m3u8 miss it. Send AAC, MP3, AC-3 or E-AC-3.`,
+      `CMAF does not carry ${tracks(all)}. Viewers of master.m3u8 miss it. Send AAC with one block a frame, MP3, AC-3, E-AC-3 or Opus.`,
   }),
   AUDIO_CODECS_DIFFER: rule<{ tracks: readonly Track[] }>({
     message: ({ tracks: all }) =>

@@ -223,9 +223,16 @@ export class Packager {
     return [...new Set(carried.flatMap(listTracks))]
   }
 
-  /** Facts that hold now; each was also an output when it began. */
+  /** Facts that hold now; each was also an output when it began, but for frames that CMAF cannot express. */
   get facts(): readonly SourceFact[] {
-    return this.#selection.facts
+    const { facts } = this.#selection
+    const inexpressible = [...this.#writers.values()].flatMap(({ isInexpressible, carried }) =>
+      isInexpressible ? (carried?.audio ?? []) : [],
+    )
+    if (inexpressible.length === 0) return facts
+    const known = facts.find((fact) => fact.code === 'TRACKS_NOT_IN_CMAF')
+    const tracks = [...(known?.tracks ?? []), ...inexpressible]
+    return [{ code: 'TRACKS_NOT_IN_CMAF', tracks }, ...facts.filter((fact) => fact !== known)]
   }
 
   /** Borrows the output's chunks for the duration of the call. */

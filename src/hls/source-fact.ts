@@ -32,7 +32,7 @@ export type SourceFact =
       readonly tracks: readonly Track[]
       readonly tooMany: boolean
     }
-  /** Tracks that are in transport stream alone, since CMAF does not carry their codec. */
+  /** Tracks that are not in CMAF, which does not carry their codec, or cannot express any of their frames. */
   | { readonly code: 'TRACKS_NOT_IN_CMAF'; readonly tracks: readonly Track[] }
   /** Audio tracks that are not carried: they have no counterpart in the codec of the default audio. */
   | { readonly code: 'AUDIO_CODECS_DIFFER'; readonly tracks: readonly Track[] }

@@ -52,6 +52,8 @@ const NOTHING: Buffer = Buffer.alloc(0)
 /** Inputs: `push` every PES packet of a timeline in order. */
 export class AudioSamples {
   readonly stats = noSampleStats()
+  /** Number of frames that no sample can express; they count as dropped, too. */
+  inexpressible = 0
   readonly #latm: LatmReader | undefined
   #reader: AudioFrameReader
   #signaled: AudioParameters | undefined
@@ -97,6 +99,7 @@ export class AudioSamples {
         isTimed = true
       }
       if (frame === 'incomplete') break
+      if (frame.content === undefined) this.inexpressible++
       const sample = frame.content && this.#createSample(frame.content)
       if (sample === undefined) this.stats.dropped++
       else samples.push(sample)

@@ -137,6 +137,24 @@ t.test('channels that AAC tells once are known behind a discontinuity', async (t
   t.equal(new Set(segments.map(({ map }) => map!.uri)).size, 1)
 })
 
+t.test('AAC with several raw data blocks in a frame is told of', async (t) => {
+  const blocks = clip(8).map((value) => {
+    if (isVideo(value)) return value
+    const bytes = Buffer.concat(value.chunks)
+    for (let at = bytes.indexOf('fff14c', 0, 'hex'); at >= 0;) {
+      bytes[at + 6]! |= 1
+      at = bytes.indexOf('fff14c', at + 1, 'hex')
+    }
+    return { ...value, chunks: [bytes] }
+  })
+  for (const formats of [['ts', 'cmaf'], ['cmaf']] as const) {
+    const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, formats })
+    packager.push(program(programOf(VIDEO, AUDIO)), 1e12)
+    for (const value of blocks.slice(0, 200)) packager.push(unit(value), 1e12)
+    t.same(packager.facts, [{ code: 'TRACKS_NOT_IN_CMAF', tracks: [AUDIO] }])
+  }
+})
+
 t.test('audio that CMAF drops is told of', async (t) => {
   const { channels: _, ...unknown } = OPUS.parameters!
   const factsOf = (...tracks: Track[]) => {

@@ -132,6 +132,10 @@ export class CmafWriter implements MediaWriter {
     return this.#needsTimeline
   }
 
+  get isInexpressible(): boolean {
+    return this.#format === undefined && (this.#reader?.inexpressible ?? 0) > 0
+  }
+
   carry(carried: CarriedTracks | undefined, isSame: boolean): void {
     this.#carried = carried
     if (!isSame) this.#restart()

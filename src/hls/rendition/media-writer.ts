@@ -44,6 +44,8 @@ export interface MediaWriter {
   readonly open: CarriedTracks | undefined
   /** Whether media was dropped since its format differs from that of its segment: it needs another timeline. */
   readonly needsTimeline: boolean
+  /** Whether the format can express no frame of the track, as far as known. */
+  readonly isInexpressible: boolean
   /**
    * Time by which the listed media of the open segment begins after the planned boundary: in CMAF, the first frame of audio
    * begins up to a frame after it. Dates tell it, since Shaka 5.2 loses its place after a discontinuity where they differ

@@ -145,6 +145,11 @@ export class RenditionWriter {
     return this.#media.needsTimeline
   }
 
+  /** See `MediaWriter`. */
+  get isInexpressible(): boolean {
+    return this.#media.isInexpressible
+  }
+
   /** Number of PES packets dropped from the queues, by kind of track. */
   get droppedPackets(): Readonly<Record<Track['kind'], number>> {
     return this.#queues.droppedPackets

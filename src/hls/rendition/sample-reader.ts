@@ -17,6 +17,8 @@ import type { Track, TrackParameters } from '../../mpegts/track.ts'
 export interface SampleReader {
   /** End of the latest sample in its timescale, where it is known without the next one: of audio. */
   readonly nextTicks: number | undefined
+  /** Number of frames so far that no sample can express. */
+  readonly inexpressible: number
   /**
    * @param liftTicks  added to its times, 90 kHz
    * @returns samples whose bytes are views into the PES packet or, of audio, in memory of their own
@@ -78,6 +80,7 @@ function isAudio(parameters: TrackParameters | undefined): parameters is AudioPa
 
 class VideoReader implements SampleReader {
   readonly nextTicks = undefined
+  readonly inexpressible = 0
   readonly #samples: VideoSamples
 
   constructor(codec: 'h264' | 'h265') {
@@ -106,6 +109,10 @@ class AudioReader implements SampleReader {
 
   get nextTicks(): number | undefined {
     return this.#samples.nextTicks
+  }
+
+  get inexpressible(): number {
+    return this.#samples.inexpressible
   }
 
   push({ payload, ptsTicks, damaged }: PesUnit, liftTicks: number): readonly Sample<MediaFormat>[] {

@@ -12,6 +12,7 @@ import type { QueuedPes } from './track-queues.ts'
 
 export class TransportStreamWriter implements MediaWriter {
   readonly needsTimeline = false
+  readonly isInexpressible = false
   readonly lateSec = 0
   readonly #writer: SegmentWriter
   #carried: CarriedTracks | undefined
