@@ -12,12 +12,7 @@
  * @module
  */
 import { TICKS_PER_SEC, TIME_MODULUS, unwrapTimestamp } from '../mpegts/timestamps.ts'
-import {
-  hasPayload,
-  isUnitStart,
-  readContinuityCounter,
-  readPid,
-} from '../mpegts/packet.ts'
+import { hasPayload, isUnitStart, readContinuityCounter, readPid } from '../mpegts/packet.ts'
 import { movePcr, movePesTimes, readPesTimes, type PesTimes } from './packet-times.ts'
 
 /** Maximum time by which a track may overlap the next pass; in most files, a few audio frames overlap it. */
