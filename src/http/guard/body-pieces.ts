@@ -1,17 +1,38 @@
 /**
- * Limit on the number of pieces of a body: chunks of HTTP/1.1, DATA frames of HTTP/2. Each costs about as much as a
+ * Limit on the number of pieces of bodies: chunks of HTTP/1.1, DATA frames of HTTP/2. Each costs about as much as a
  * kilobyte, however few bytes it has.
  *
  * @module
  */
 import type { Readable } from 'node:stream'
 
-/**
- * Maximum number of pieces: some of any size, since JSON may be written token by token, and further ones for the bytes that
- * have come.
- */
-const FREE_PIECES = 128
+/** Maximum number of pieces at once, of any size: JSON may be written token by token. */
+const MAX_PIECES = 128
+
+/** Further pieces for each request, and for the bytes that have come. */
+const PIECES_PER_REQUEST = 4
 const BYTES_PER_PIECE = 128
+
+/** Pieces that a client may still send: in a request of HTTP/1.1, on a connection of HTTP/2. */
+export class PieceAllowance {
+  #pieces = MAX_PIECES
+
+  addRequest(): void {
+    this.#add(PIECES_PER_REQUEST)
+  }
+
+  /** @returns whether the client may send a piece of this size */
+  take(sizeBytes: number): boolean {
+    this.#add(sizeBytes / BYTES_PER_PIECE)
+    if (this.#pieces < 1) return false
+    this.#pieces--
+    return true
+  }
+
+  #add(pieces: number): void {
+    this.#pieces = Math.min(this.#pieces + pieces, MAX_PIECES)
+  }
+}
 
 interface PieceHandlers {
   /** Called when the client has sent the whole body, whether it is read or not. */
@@ -25,18 +46,19 @@ interface PieceHandlers {
  *
  * @param body  request of HTTP/1.1, or stream of HTTP/2, before its first piece
  */
-export function limitPieces(body: Readable, { onEnd, onTooMany }: PieceHandlers): void {
+export function limitPieces(
+  body: Readable,
+  allowance: PieceAllowance,
+  { onEnd, onTooMany }: PieceHandlers,
+): void {
   const push = body.push.bind(body)
-  let [pieces, sizeBytes] = [0, 0]
   body.push = (piece: Buffer | null) => {
     if (piece === null) {
       onEnd()
       return push(null)
     }
-    pieces++
-    sizeBytes += piece.length
     // A copy, since a view would retain a whole read of the socket until it is read itself.
-    if (pieces <= FREE_PIECES + sizeBytes / BYTES_PER_PIECE) return push(Buffer.from(piece))
+    if (allowance.take(piece.length)) return push(Buffer.from(piece))
     body.push = () => false
     onTooMany()
     return false

@@ -54,8 +54,13 @@ export class GuardedConnection {
 
 /** Bytes accepted by the kernel, encrypted ones with TLS. `Socket.bytesWritten` includes bytes that wait in Node: it grows by whole segments. */
 function sentBytes(socket: Socket): number {
-  const { _handle: handle } = socket as unknown as { _handle: StreamHandle | null }
+  const handle = handleOf(socket)
   return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize
+}
+
+/** Reads no more of a socket that is about to close; libuv would read up to 2 MiB at once. */
+export function stopReading(socket: Socket): void {
+  handleOf(socket)?.readStop()
 }
 
 /** Node's handle of a socket. */
@@ -64,4 +69,10 @@ interface StreamHandle {
   readonly bytesWritten: number
   /** Bytes that the kernel has not accepted yet. */
   readonly writeQueueSize: number
+  readStop(): void
+}
+
+function handleOf(socket: Socket): StreamHandle | null {
+  const { _handle: handle } = socket as unknown as { readonly _handle: StreamHandle | null }
+  return handle
 }

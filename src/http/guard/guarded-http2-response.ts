@@ -5,9 +5,15 @@
  * @module
  */
 import { totalBytes } from '../../binary/total-bytes.ts'
-import { Http2ServerResponse } from 'node:http2'
+import { Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
 import type { TurnQueue } from '../turn-queue.ts'
 import { PIECE_BYTES, sendPieces } from './send-pieces.ts'
+
+/**
+ * Maximum size of a body that is sent before the end of the request, such as that of a refusal. While a request goes on,
+ * Node writes more than this at once as nghttp2 reads, see http2-streams.ts.
+ */
+const MAX_EARLY_BYTES = 4096
 
 export type GuardedHttp2Response = Http2ServerResponse & {
   /** Buffers of the body; other connections may send the same buffers. */
@@ -50,10 +56,17 @@ export function guardedHttp2Responses(
     override end(...args: unknown[]): this {
       this.#add(args[0])
       const sizeBytes = totalBytes(this.bodies)
+      if (sizeBytes <= MAX_EARLY_BYTES || hasSentRequest(this.stream)) this.#send(sizeBytes)
+      else this.stream.once('end', () => this.#send(sizeBytes)).resume()
+      return this
+    }
+
+    #send(sizeBytes: number): void {
       if (sizeBytes <= PIECE_BYTES) {
         this.stream.cork()
         for (const body of this.bodies) super.write(body)
-        return super.end()
+        super.end()
+        return
       }
       sendPieces(this.bodies, largeBodies, {
         write: (piece, onSent) => {
@@ -66,7 +79,6 @@ export function guardedHttp2Responses(
         },
         end: () => super.end(),
       })
-      return this
     }
 
     #add(chunk: unknown): void {
@@ -76,4 +88,9 @@ export function guardedHttp2Responses(
       else if (chunk instanceof Uint8Array) this.bodies.push(chunk as Buffer)
     }
   } as typeof Http2ServerResponse
+}
+
+/** Whether the client has sent its whole request, read or not. */
+export function hasSentRequest(stream: ServerHttp2Stream): boolean {
+  return stream.endAfterHeaders || stream.state.remoteClose === 1
 }

@@ -1,15 +1,17 @@
 /**
- * An HTTP/2 connection: its open streams, the reading rate of each, and how often the client resets them.
+ * An HTTP/2 connection: its streams, which begin one per turn, the reading rate of each, and how often the client resets
+ * them.
  *
  * @module
  */
 import { totalBytes } from '../../binary/total-bytes.ts'
-import { constants, type ServerHttp2Session } from 'node:http2'
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TokenBucket } from '../../timing/token-bucket.ts'
-import type { GuardedHttp2Response } from './guarded-http2-response.ts'
+import type { TurnQueue } from '../turn-queue.ts'
+import { PieceAllowance } from './body-pieces.ts'
+import { hasSentRequest, type GuardedHttp2Response } from './guarded-http2-response.ts'
 import type { Holder, UncachedMemory } from './held-memory.ts'
-import { hasSentRequest } from './http2-streams.ts'
 import { ReaderProgress } from './reader-progress.ts'
 
 /**
@@ -36,11 +38,20 @@ interface OpenStream {
   isCancelled: boolean
 }
 
-/** Calling order: `begin` and `finish` as responses do; `isFlooding`, `cancelLate` and `holder` about once a second. */
+/**
+ * Calling order: `add` and `remove` as streams open and close; `begin` and `finish` as responses do; `isFlooding`, `cancelLate` and
+ * `holder` about once a second.
+ */
 export class GuardedSession {
   /** TCP socket below TLS. */
   readonly socket: Socket
+  /** For the bodies of all requests. */
+  readonly pieces = new PieceAllowance()
   readonly #session: ServerHttp2Session
+  /** Schedules the next of `#waiting`: the connection has one place, however many streams it has. */
+  readonly #turns: TurnQueue
+  /** Streams whose request has not begun, oldest first, each with the function that begins it. */
+  readonly #waiting = new Map<ServerHttp2Stream, () => void>()
   readonly #streams = new Map<GuardedHttp2Response, OpenStream>()
   readonly #resets: TokenBucket
   /** Input allowed since `#inputMs`, in bytes. */
@@ -50,15 +61,37 @@ export class GuardedSession {
   #inputMs: number
   #isStuck = false
 
-  constructor(session: ServerHttp2Session, socket: Socket, nowMs: number) {
+  constructor(session: ServerHttp2Session, socket: Socket, turns: TurnQueue, nowMs: number) {
     this.#session = session
     this.socket = socket
+    this.#turns = turns
     this.#resets = new TokenBucket(RESETS_PER_SEC, nowMs * 1000, RESETS_AT_ONCE)
     this.#inputMs = nowMs
   }
 
   get isBusy(): boolean {
     return this.#streams.size > 0
+  }
+
+  /** @param begin  begins the request of the stream, in its turn */
+  add(stream: ServerHttp2Stream, begin: () => void): void {
+    this.pieces.addRequest()
+    this.#waiting.set(stream, begin)
+    this.#turns.add(this.#beginNext)
+  }
+
+  remove(stream: ServerHttp2Stream): void {
+    this.#waiting.delete(stream)
+  }
+
+  readonly #beginNext = (): void => {
+    const [next] = this.#waiting
+    if (next === undefined) return
+    const [stream, begin] = next
+    this.#waiting.delete(stream)
+    if (this.#waiting.size > 0) this.#turns.add(this.#beginNext)
+    // Its `close` event may be on its way.
+    if (!stream.destroyed && !stream.closed) begin()
   }
 
   begin(response: GuardedHttp2Response, nowMs: number): void {
@@ -137,6 +170,14 @@ export class GuardedSession {
   /** Ends the connection once its streams have ended. */
   end(): void {
     this.#session.close()
+  }
+
+  get isDestroyed(): boolean {
+    return this.#session.destroyed
+  }
+
+  destroy(): void {
+    this.#session.destroy()
   }
 }
 

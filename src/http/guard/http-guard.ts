@@ -8,21 +8,30 @@
  * @module
  */
 import type { Server, ServerResponse } from 'node:http'
-import type { Http2SecureServer, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
+import type {
+  Http2SecureServer,
+  Http2ServerResponse,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+} from 'node:http2'
 import type { Socket } from 'node:net'
 import { Server as TlsServer, type TLSSocket } from 'node:tls'
 import type { Clock } from '../../timing/clock.ts'
 import type { HttpCounters, HttpReport } from './http-report.ts'
 import type { Logger } from '../../logger.ts'
-import { limitPieces } from './body-pieces.ts'
+import { limitPieces, PieceAllowance } from './body-pieces.ts'
 import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
-import { GuardedConnection } from './guarded-connection.ts'
-import { guardedHttp2Responses, type GuardedHttp2Response } from './guarded-http2-response.ts'
+import { GuardedConnection, stopReading } from './guarded-connection.ts'
+import {
+  guardedHttp2Responses,
+  hasSentRequest,
+  type GuardedHttp2Response,
+} from './guarded-http2-response.ts'
 import { guardedResponses, type GuardedResponse } from './guarded-response.ts'
 import { GuardedSession } from './guarded-session.ts'
 import { GuardLog } from './guard-log.ts'
 import { heldBytes, slowestOver, type UncachedMemory } from './held-memory.ts'
-import { guardStreams, hasSentRequest, tcpSocketOf } from './http2-streams.ts'
+import { guardStreams, tcpSocketOf } from './http2-streams.ts'
 import { maxOpenConnections } from './open-files.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
 import { sourceOf } from './source-address.ts'
@@ -158,15 +167,18 @@ export class HttpGuard {
     server.on('session', (session: ServerHttp2Session) => {
       const socket = tcpSocketOf(session.socket)
       if (socket === undefined) return
-      this.#clients.set(socket, new GuardedSession(session, socket, this.#nowMs))
+      this.#clients.set(socket, new GuardedSession(session, socket, this.#turns, this.#nowMs))
     })
-    guardStreams(server, this.#limits, this.#turns, {
-      onReset: (socket) => this.#reset(socket),
-      onRequest: (socket) => {
-        // A stream that ends before its turn has no response, with which the connection would become idle again.
-        if (this.#clients.get(socket)?.isBusy === true) this.#table.markBusy(socket)
+    guardStreams(server, this.#limits, {
+      sessionOf: (stream) => this.#sessionOf(stream),
+      onReset: (session) => {
+        if (!session.mayReset(this.#nowMs)) this.#cutSession(session, 'flooding')
       },
-      onTooManyPieces: (socket) => this.#cut(socket, 'flooding'),
+      onRequest: ({ socket, isBusy }) => {
+        // A stream that ends before its turn has no response, with which the connection would become idle again.
+        if (isBusy) this.#table.markBusy(socket)
+      },
+      onTooManyPieces: (session) => this.#cutSession(session, 'flooding'),
       onRefused: () => this.#log.count('refusedStreams'),
       nowMs: () => this.#nowMs,
     })
@@ -233,7 +245,7 @@ export class HttpGuard {
     if (body === undefined) this.#table.markBusy(socket)
     else {
       // A connection whose request is incomplete may be displaced.
-      limitPieces(body, {
+      limitPieces(body, new PieceAllowance(), {
         onEnd: () => this.#table.markBusy(socket),
         onTooMany: () => this.#cut(socket, 'flooding'),
       })
@@ -259,21 +271,21 @@ export class HttpGuard {
 
   /** @returns function to call when the stream has ended */
   #beginStream(response: GuardedHttp2Response): () => void {
-    const socket = tcpSocketOf(response.stream.session?.socket)
-    const client = socket && this.#clients.get(socket)
-    if (!(client instanceof GuardedSession)) return () => undefined
-    if (hasSentRequest(response.stream)) this.#table.markBusy(client.socket)
-    client.begin(response, this.#nowMs)
+    const session = this.#sessionOf(response.stream)
+    if (session === undefined) return () => undefined
+    if (hasSentRequest(response.stream)) this.#table.markBusy(session.socket)
+    session.begin(response, this.#nowMs)
     return () => {
-      client.finish(response)
-      if (!client.isBusy) this.#table.markIdle(client.socket, this.#nowMs)
+      session.finish(response)
+      if (!session.isBusy) this.#table.markIdle(session.socket, this.#nowMs)
     }
   }
 
-  #reset(socket: Socket): void {
-    const client = this.#clients.get(socket)
-    if (!(client instanceof GuardedSession) || socket.destroyed) return
-    if (!client.mayReset(this.#nowMs)) this.#cut(socket, 'flooding')
+  /** @returns undefined for a connection that has ended or is cut */
+  #sessionOf({ session }: ServerHttp2Stream): GuardedSession | undefined {
+    const socket = tcpSocketOf(session?.socket)
+    const client = socket && this.#clients.get(socket)
+    return client instanceof GuardedSession ? client : undefined
   }
 
   #sweep(): void {
@@ -288,30 +300,58 @@ export class HttpGuard {
     for (const client of this.#clients.values()) {
       this.#endLate(client, nowMs)
       const { socket } = client
-      if (!client.isBusy || socket.destroyed) continue
+      if (!client.isBusy || this.#isCut(socket)) continue
       holders.push({ socket, ...client.holder(this.#uncachedMemory, nowMs) })
     }
     const maxBytes = this.#options.limits.maxBufferedMib * 1024 * 1024
     for (const { socket } of slowestOver(holders, maxBytes)) this.#cut(socket, 'overMemory')
-    this.#bufferedBytes = heldBytes(holders.filter(({ socket }) => !socket.destroyed))
+    this.#bufferedBytes = heldBytes(holders.filter(({ socket }) => !this.#isCut(socket)))
     this.#log.report(this.#options.clock.nowUs())
   }
 
   /** Disconnects slow readers and floods; HTTP/2: ends only the streams that are read too slowly. */
   #endLate(client: GuardedConnection | GuardedSession, nowMs: number): void {
     if (client instanceof GuardedSession) {
-      if (client.isFlooding(nowMs)) this.#cut(client.socket, 'flooding')
       for (let slow = client.cancelLate(nowMs); slow > 0; slow--) this.#log.count('slow')
-      if (client.isStuck) this.#cut(client.socket, 'slow')
+      if (client.isFlooding(nowMs)) this.#cutSession(client, 'flooding')
+      else if (client.isStuck) this.#cutSession(client, 'slow')
     } else if (client.isBusy && client.isSlow(nowMs)) {
       this.#cut(client.socket, 'slow')
     }
   }
 
-  /** Disconnects with a reset, so that the kernel discards its part of the response as well; a Unix socket has none. */
-  #cut(socket: Socket, reason: keyof HttpCounters): void {
-    this.#log.count(reason)
-    if (socket.remoteAddress === undefined) socket.destroy()
-    else socket.resetAndDestroy()
+  #isCut(socket: Socket): boolean {
+    return socket.destroyed || !this.#clients.has(socket)
   }
+
+  #cut(socket: Socket, reason: keyof HttpCounters): void {
+    const client = this.#clients.get(socket)
+    if (client instanceof GuardedSession) this.#cutSession(client, reason)
+    else {
+      this.#log.count(reason)
+      disconnect(socket)
+    }
+  }
+
+  #cutSession(session: GuardedSession, reason: keyof HttpCounters): void {
+    const { socket } = session
+    // Nothing more of it is handled.
+    if (!this.#clients.delete(socket)) return
+    this.#table.remove(socket)
+    this.#log.count(reason)
+    stopReading(socket)
+    // nghttp2 may be reading, see http2-streams.ts.
+    setImmediate(() => {
+      // Where Node has begun to close the connection, a reset would leave it open.
+      if (session.isDestroyed) socket.destroy()
+      else disconnect(socket)
+      session.destroy()
+    })
+  }
+}
+
+/** Disconnects with a reset, so that the kernel discards its part of the response as well; a Unix socket has none. */
+function disconnect(socket: Socket): void {
+  if (socket.remoteAddress === undefined) socket.destroy()
+  else socket.resetAndDestroy()
 }

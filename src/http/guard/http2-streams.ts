@@ -1,5 +1,8 @@
 /**
- * Streams of all HTTP/2 connections: admitted up to a limit, their requests handled a few per turn.
+ * Streams of all HTTP/2 connections, admitted up to a limit.
+ *
+ * Nothing is closed in a callback of a stream, which nghttp2 may call while it reads: Node 20 writes at once, and if that
+ * fails, lets nghttp2 read within its read (`ConsumeHTTP2Data`), which aborts the process.
  *
  * @module
  */
@@ -7,8 +10,9 @@ import { constants, type Http2SecureServer, type ServerHttp2Stream } from 'node:
 import type { Socket } from 'node:net'
 import { limitPieces } from './body-pieces.ts'
 import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
+import { hasSentRequest } from './guarded-http2-response.ts'
+import type { GuardedSession } from './guarded-session.ts'
 import { sourceOf } from './source-address.ts'
-import type { TurnQueue } from '../turn-queue.ts'
 
 /** Settings and limits of each connection, for `http2.createSecureServer`. */
 export const HTTP2_OPTIONS = {
@@ -27,12 +31,14 @@ export const HTTP2_OPTIONS = {
 }
 
 interface StreamHandlers {
+  /** @returns undefined for a connection that has ended, or is about to be cut */
+  readonly sessionOf: (stream: ServerHttp2Stream) => GuardedSession | undefined
   /** Called for each stream that ends with an error code, also if it was refused. */
-  readonly onReset: (socket: Socket) => void
+  readonly onReset: (session: GuardedSession) => void
   /** Called when the client has sent the body of a request, read or not. */
-  readonly onRequest: (socket: Socket) => void
-  /** Called for a body in too many pieces. */
-  readonly onTooManyPieces: (socket: Socket) => void
+  readonly onRequest: (session: GuardedSession) => void
+  /** Called for bodies in too many pieces. */
+  readonly onTooManyPieces: (session: GuardedSession) => void
   readonly onRefused: () => void
   readonly nowMs: () => number
 }
@@ -43,31 +49,29 @@ type StreamListener = (stream: ServerHttp2Stream, ...head: unknown[]) => void
  * Puts itself between the server and its streams.
  *
  * @param limits  as for connections: an HTTP/1.1 connection has one open request
- * @param turns  schedules streams that may begin their request
  */
 export function guardStreams(
   server: Http2SecureServer,
   limits: ConnectionLimits,
-  turns: TurnQueue,
-  { onReset, onRequest, onTooManyPieces, onRefused, nowMs }: StreamHandlers,
+  { sessionOf, onReset, onRequest, onTooManyPieces, onRefused, nowMs }: StreamHandlers,
 ): void {
   const table = new ConnectionTable<ServerHttp2Stream>(limits)
   const [serve] = server.listeners('stream') as [StreamListener]
   server.off('stream', serve).on('stream', (stream: ServerHttp2Stream, ...head: unknown[]) => {
     // Node adds a listener only when the request begins.
     stream.on('error', () => undefined)
-    const socket = tcpSocketOf(stream.session?.socket)
-    // The session has ended.
-    if (socket === undefined) return
+    const session = sessionOf(stream)
+    if (session === undefined) return
     if (stream.destroyed) {
-      onReset(socket)
+      onReset(session)
       return
     }
     stream.once('close', () => {
       table.remove(stream)
-      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) onReset(socket)
+      session.remove(stream)
+      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) onReset(session)
     })
-    const admission = table.admit(stream, sourceOf(socket.remoteAddress), nowMs())
+    const admission = table.admit(stream, sourceOf(session.socket.remoteAddress), nowMs())
     if (!admission.admitted) {
       onRefused()
       closeLater(stream, constants.NGHTTP2_REFUSED_STREAM)
@@ -77,40 +81,23 @@ export function guardStreams(
     if (stream.endAfterHeaders) table.markBusy(stream)
     else {
       // A stream whose request is incomplete may be displaced.
-      limitPieces(stream, {
+      limitPieces(stream, session.pieces, {
         onEnd: () => {
           table.markBusy(stream)
-          onRequest(socket)
+          onRequest(session)
         },
-        onTooMany: () => {
-          // So that further frames of the same read do not reach JavaScript. CANCEL: see `closeLater`.
-          stream.close(constants.NGHTTP2_CANCEL)
-          stream.destroy()
-          onTooManyPieces(socket)
-        },
+        onTooMany: () => onTooManyPieces(session),
       })
       stream.once('finish', () => {
         // RFC 9113 section 8.1: the response is complete, the rest of the body is not wanted.
         if (!hasSentRequest(stream)) closeLater(stream, constants.NGHTTP2_NO_ERROR)
       })
     }
-    const begin = () => {
-      if (!stream.destroyed && !stream.closed) serve.call(server, stream, ...head)
-    }
-    if (turns.take()) begin()
-    else turns.add(begin)
+    session.add(stream, () => serve.call(server, stream, ...head))
   })
 }
 
-/** Whether the client has sent its whole request, read or not. */
-export function hasSentRequest(stream: ServerHttp2Stream): boolean {
-  return stream.endAfterHeaders || stream.state.remoteClose === 1
-}
-
-/**
- * Closes a stream when no frames are being read: Node 20 writes at once with any code but CANCEL, and aborts if nghttp2 was
- * reading (`ConsumeHTTP2Data`).
- */
+/** Closes a stream when nghttp2 is not reading. */
 function closeLater(stream: ServerHttp2Stream, code: number): void {
   setImmediate(() => {
     if (!stream.destroyed && !stream.closed) stream.close(code)

@@ -3,10 +3,20 @@
  *
  * @module
  */
-import { once, setMaxListeners } from 'node:events'
+import { setMaxListeners } from 'node:events'
 import type { Duplex } from 'node:stream'
-import { connect as connectTls } from 'node:tls'
 import type { Target } from '../target.ts'
+import {
+  DATA,
+  END_HEADERS,
+  frame,
+  HEADERS,
+  startTls,
+  PREFACE,
+  requestHead,
+  SETTINGS,
+  STREAM_ID_AT,
+} from './http2-frames.ts'
 import { openConnection, pause } from './raw-connection.ts'
 
 export interface SmallPieces {
@@ -22,10 +32,6 @@ export interface SmallPieces {
   readonly streams?: number
 }
 
-const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
-const [DATA, HEADERS, SETTINGS] = [0, 1, 4]
-const END_HEADERS = 4
-const STREAM_ID_AT = 5
 const FRAMES_PER_BLOCK = 256
 const BLOCKS_PER_STREAM = 16
 const CHUNKS = Buffer.from('1\r\na\r\n'.repeat(256))
@@ -62,15 +68,8 @@ async function open(
   signal: AbortSignal,
   { protocol }: SmallPieces,
 ): Promise<Duplex | undefined> {
-  if (protocol === 'http/1.1') return openConnection(target.httpPort, target.host, signal)
-  const socket = connectTls({
-    ...{ port: target.httpPort, host: target.host },
-    ...{ rejectUnauthorized: false, ALPNProtocols: ['h2'] },
-  })
-  socket.on('error', () => undefined)
-  signal.addEventListener('abort', () => socket.destroy(), { once: true })
-  await Promise.race([once(socket, 'secureConnect'), once(socket, 'close')]).catch(() => undefined)
-  return socket.destroyed ? undefined : socket
+  const connection = await openConnection(target.httpPort, target.host, signal)
+  return protocol === 'h2' && connection !== undefined ? startTls(connection) : connection
 }
 
 /** @returns bytes sent until the signal aborts or the service closes the connection */
@@ -113,17 +112,10 @@ function* http2Blocks({
   headers = {},
   streams = 100,
 }: SmallPieces): Generator<Buffer, never> {
-  const fields = {
-    ':method': method,
-    ':scheme': 'https',
-    ':path': path,
-    ':authority': 'a',
-    ...headers,
-  }
-  const head = Buffer.concat(Object.entries(fields).map(([name, value]) => literal(name, value)))
-  const piece = frame(DATA, 0, 0, Buffer.from('a'))
+  const payload = requestHead({ method, path, headers })
+  const piece = frame(DATA, { payload: Buffer.from('a') })
   const pieces = Buffer.concat(Array.from({ length: FRAMES_PER_BLOCK }, () => piece))
-  yield Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0))])
+  yield Buffer.concat([PREFACE, frame(SETTINGS)])
   for (let [last, blocks] = [-1, 0]; ; blocks++) {
     const begins = blocks < streams || blocks % BLOCKS_PER_STREAM === 0
     if (begins) last += 2
@@ -132,23 +124,7 @@ function* http2Blocks({
       pieces.writeUInt32BE(last - 2 * (at % open), at * piece.length + STREAM_ID_AT)
     }
     yield begins
-      ? Buffer.concat([frame(HEADERS, END_HEADERS, last, head), pieces])
+      ? Buffer.concat([frame(HEADERS, { flags: END_HEADERS, stream: last, payload }), pieces])
       : Buffer.from(pieces)
   }
-}
-
-/** A frame (RFC 9113 section 4.1). */
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(payload.length, 0, 3)
-  head.writeUInt8(type, 3)
-  head.writeUInt8(flags, 4)
-  head.writeUInt32BE(stream, STREAM_ID_AT)
-  return Buffer.concat([head, payload])
-}
-
-/** A header field without indexing, with a new name (RFC 7541 section 6.2.2). */
-function literal(name: string, value: string): Buffer {
-  const text = (each: string) => Buffer.concat([Buffer.of(each.length), Buffer.from(each)])
-  return Buffer.concat([Buffer.of(0), text(name), text(value)])
 }

@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
+import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -16,6 +17,18 @@ import { closingOf, openBody } from '../../../src/http/response.ts'
 import { CertificateSource } from '../../../src/http/tls/certificate-source.ts'
 import { writeCertificate } from '../../support/certificate.ts'
 import { until } from '../../support/until.ts'
+import {
+  DATA,
+  END_HEADERS,
+  END_STREAM,
+  frame,
+  HEADERS,
+  PREFACE,
+  requestHead,
+  SETTINGS,
+  startTls,
+  WINDOW_UPDATE,
+} from '../../hostile/attacks/http2-frames.ts'
 import { sendSmallPieces } from '../../hostile/attacks/small-pieces.ts'
 import { targetAt } from '../../hostile/target.ts'
 import { callStream, openSession } from '../http2-client.ts'
@@ -75,10 +88,10 @@ t.test('closes a connection that floods it with frames of no request', async (t)
   socket.on('error', () => undefined).resume()
   await once(socket, 'secureConnect')
   const closed = closing(socket)
-  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
-  socket.write(frame(4, Buffer.alloc(0)))
-  // WINDOW_UPDATE of the connection by 1: 13 bytes each.
-  const updates = Buffer.concat(Array.from({ length: 4000 }, () => frame(8, Buffer.of(0, 0, 0, 1))))
+  socket.write(Buffer.concat([PREFACE, frame(SETTINGS)]))
+  // By 1: 13 bytes each.
+  const update = frame(WINDOW_UPDATE, { payload: Buffer.of(0, 0, 0, 1) })
+  const updates = Buffer.concat(Array.from({ length: 4000 }, () => update))
   const timer = setInterval(() => {
     for (let i = 0; i < 10 && !socket.destroyed; i++) socket.write(updates)
   }, 10)
@@ -173,16 +186,26 @@ t.test(
     const { app } = await serveSegments(t)
     const session = await openSession(t, app)
     const request = session.request({ ':method': 'POST', ':path': '/nowhere' })
-    const large = session.request({ ':path': '/video/demo/large.ts' }, { endStream: false })
-    let readBytes = 0
-    large.on('data', (bytes: Buffer) => (readBytes += bytes.length))
-    await Promise.all([closing(request.resume()), closing(large)])
+    await closing(request.resume())
     t.equal(request.rstCode, constants.NGHTTP2_NO_ERROR)
-    t.equal(large.rstCode, constants.NGHTTP2_NO_ERROR)
-    t.equal(readBytes, 16 * MIB)
     t.equal(app.guard.report().flooding, 0)
   },
 )
+
+t.test('sends a large reply when the request has ended', async (t) => {
+  const { app } = await serveSegments(t)
+  const session = await openSession(t, app)
+  const request = session.request({ ':path': '/video/demo/large.ts' }, { endStream: false })
+  let readBytes = 0
+  request.on('data', (bytes: Buffer) => (readBytes += bytes.length)).write('{')
+  await until('the request', () => app.service.lookUps.length > 0)
+  await callStream(session, 'GET', '/video/demo/small.ts')
+  t.equal(readBytes, 0)
+  request.end('}')
+  await closing(request)
+  t.equal(request.rstCode, constants.NGHTTP2_NO_ERROR)
+  t.equal(readBytes, 16 * MIB)
+})
 
 t.test('replies to a client that is still sending a body that nobody reads', async (t) => {
   const { app } = await serveSegments(t)
@@ -239,24 +262,12 @@ t.test('forgets clients that leave after an error of their connection', async (t
   })
   socket.on('error', () => undefined).resume()
   await once(socket, 'secureConnect')
-  const field = (name: string, value: string) =>
-    Buffer.concat([
-      Buffer.of(0, name.length),
-      Buffer.from(name),
-      Buffer.of(value.length),
-      Buffer.from(value),
-    ])
-  const fields = {
-    ':method': 'GET',
-    ':scheme': 'https',
-    ':authority': 'a',
-    ':path': '/video/demo/large.ts',
-  }
-  const head = Buffer.concat(Object.entries(fields).map(([name, value]) => field(name, value)))
-  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
-  // HEADERS with END_STREAM and END_HEADERS, then DATA of a stream that was never opened (RFC 9113 section 5.1).
-  const frames = [frame(4, Buffer.alloc(0)), frame(1, head, 1, 5), frame(0, Buffer.from('a'), 99)]
-  socket.write(Buffer.concat(frames))
+  const flags = END_STREAM | END_HEADERS
+  const payload = requestHead({ path: '/video/demo/large.ts' })
+  const request = frame(HEADERS, { flags, stream: 1, payload })
+  // A stream that was never opened (RFC 9113 section 5.1).
+  const lost = frame(DATA, { stream: 99, payload: Buffer.from('a') })
+  socket.write(Buffer.concat([PREFACE, frame(SETTINGS), request, lost]))
   await until('the request', () => app.service.lookUps.length > 0)
   socket.end()
   const timer = setInterval(() => pass(2000), 50)
@@ -287,6 +298,22 @@ t.test('ends requests whose bodies come in more frames than anybody sends', asyn
   t.equal((await callStream(other, 'GET', '/video/demo/small.ts')).status, 200)
   stop.abort()
   t.ok((await attack).opened >= 4)
+})
+
+t.test('counts the pieces of all bodies of a connection together', async (t) => {
+  const { app } = await serveSegments(t)
+  const socket = (await startTls(connect(app.port, '127.0.0.1')))!
+  const closed = closing(socket.resume())
+  const payload = requestHead({
+    ...{ method: 'POST', path: '/api/status', headers: { 'lt-signature': '0'.repeat(64) } },
+  })
+  const bodies = Array.from({ length: 8 }, (_, index) => 1 + 2 * index)
+  const requests = bodies.map((stream) => frame(HEADERS, { flags: END_HEADERS, stream, payload }))
+  const pieces = bodies.map((stream) => frame(DATA, { stream, payload: Buffer.from('a') }))
+  socket.write(Buffer.concat([PREFACE, frame(SETTINGS), ...requests]))
+  for (let each = 0; each < 30; each++) socket.write(Buffer.concat(pieces))
+  await closed
+  t.equal(app.guard.report().flooding, 1)
 })
 
 t.test('a connection whose streams ended before their turn is idle', async (t) => {
@@ -408,9 +435,4 @@ async function serveSegments(
       return request
     },
   }
-}
-
-/** A frame (RFC 9113 section 4.1). */
-function frame(type: number, payload: Buffer, stream = 0, flags = 0): Buffer {
-  return Buffer.concat([Buffer.of(0, 0, payload.length, type, flags, 0, 0, 0, stream), payload])
 }
