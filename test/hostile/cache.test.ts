@@ -1,18 +1,25 @@
 /**
  * Shortage of memory for segments.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { readDatagrams, type MediaFile } from '../../src/cli/publisher/paced-file.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
+import type { Server } from '../../src/index.ts'
 import { createLogger } from '../../src/logger.ts'
-import { publishDemo } from '../support/demo-encoder.ts'
+import { systemClock } from '../../src/timing/clock.ts'
+import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 import { startService } from '../support/service.ts'
 import { StreamCrowd, type StreamPlan } from '../support/stream-crowd.ts'
 import { until } from '../support/until.ts'
-import { largeVideo, publishLargeStreams } from './attacks/large-streams.ts'
+import { largeVideo } from './attacks/large-streams.ts'
 
 const CLIP = new URL('../../fixtures/demo.mpegts', import.meta.url)
 
 const MIB = 1024 * 1024
+
+/** Interval of pushing media that is due. */
+const FEED_MS = 20
 
 function setUp(maxMib: number, plans: readonly StreamPlan[]) {
   const cache = new SegmentCache({ maxBytes: maxMib * MIB })
@@ -116,39 +123,60 @@ t.test('a stream that starts with a full cache gets its share', async (t) => {
   t.equal(crowd.count('gaps'), 0)
 })
 
+/**
+ * Publishes a file in a loop in real time until the signal. Without a link: a busy machine is late, but loses nothing, and each
+ * stream has the same media.
+ */
+async function feed(server: Server, streamId: string, file: MediaFile, signal: AbortSignal) {
+  const publication = server.findStream(streamId)!.publish({
+    get lastPacketUs() {
+      return systemClock.nowUs()
+    },
+    report: () => PUBLISHER_REPORT,
+    close: () => undefined,
+  })
+  const startUs = systemClock.nowUs()
+  for await (const datagrams of readDatagrams(file, { loop: true })) {
+    for (const { payload, dueUs } of datagrams) {
+      while (!signal.aborted && systemClock.nowUs() < startUs + dueUs) await sleep(FEED_MS)
+      if (signal.aborted) return
+      publication.push(payload)
+    }
+  }
+}
+
 t.test(
   'large streams leave a small one intact, and get a warning when they are short',
   async (t) => {
     const lines: { msg: string }[] = []
     const logger = createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) })
-    const { server, hmacSecret, jwtSecret } = await startService(t, {
+    const { server } = await startService(t, {
       ...{ logger, cache: { maxMib: 16 }, hls: { formats: 'ts', segmentSec: 1, lingerSec: 1 } },
     })
-    const target = {
-      ...{ host: '127.0.0.1', httpPort: server.httpPort, srtPort: server.srtPort },
-      ...{ hmacSecret, jwtSecret },
-    }
-    for (const [streamId, file] of Object.entries({ small: CLIP, large: largeVideo(7) })) {
-      const { srtUrl } = await server.startStream({ streamId })
-      publishDemo(t, srtUrl, { file })
-    }
     const end = new AbortController()
     t.teardown(() => end.abort())
-    const attack = publishLargeStreams(target, end.signal, { streams: 2, megabitsPerSecond: 7 })
+    const others = ['large-0', 'large-1']
+    const large = ['large', ...others]
+    for (const streamId of ['small', ...large]) {
+      await server.startStream({ streamId })
+      void feed(server, streamId, streamId === 'small' ? CLIP : largeVideo(7), end.signal)
+    }
     const playlist = (id: string) => server.status(id).playlist
     const codes = (id: string) => server.status(id).warnings.map(({ code }) => code)
     await until('nothing left to shrink', () => playlist('large').releasedEarly > 0)
     t.match(playlist('large'), { listedSegments: 3, wantedSegments: 6, gaps: 0 })
-    for (const id of ['large', 'large-0', 'large-1']) {
+    for (const id of large) {
       await until(`a warning of ${id}`, () => codes(id).includes('CACHE_TOO_SMALL'))
     }
     await until('a whole window', () => playlist('small').listedSegments === 6)
     t.notOk(codes('small').includes('CACHE_TOO_SMALL'))
-    end.abort()
-    const report = await attack
-    t.match(report, { gaps: 0, warned: true })
-    t.ok(report.leastListed >= 3 && report.leastListed < 6, `${report.leastListed} listed`)
+    for (const id of others) {
+      const { listedSegments, gaps } = playlist(id)
+      t.equal(gaps, 0)
+      t.ok(listedSegments >= 3 && listedSegments < 6, `${listedSegments} listed`)
+    }
 
+    for (const id of others) await server.stopStream(id)
     await until('a window that grew back', () => playlist('large').listedSegments === 6)
     t.equal(playlist('large').gaps, 0)
     t.match(playlist('small'), { gaps: 0, releasedEarly: 0 })
