@@ -7,7 +7,6 @@
 import { decodeAdtsHeader } from '../../codec/adts.ts'
 import { findAudioFrame } from '../../codec/audio-frame.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
-import { elementaryBytes, findPesHeader } from '../../mpegts/pes.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
 import type { SourceFact } from '../source-fact.ts'
@@ -107,16 +106,14 @@ export class TrackSelection {
    * Whether a PES packet is of a track that has had a frame. Encoders without an audio input send AAC without any: players
    * fail on it, so it counts as silence until the first frame.
    */
-  hasFrames({ track, chunks }: PesUnit): boolean {
+  hasFrames({ track, payload }: PesUnit): boolean {
     const { pid, codec, parameters } = track
     if (codec !== 'aac' || parameters !== undefined || this.#seenPids.has(pid)) return true
-    const { sizeBytes: headerBytes = 0 } = findPesHeader(chunks) ?? {}
     const before = this.#frameless.get(pid) ?? NOTHING
-    const bytes = Buffer.concat([before, ...elementaryBytes(chunks, headerBytes)])
+    const bytes = Buffer.concat([before, payload])
     const isSearched = bytes.length >= SEARCHED_BYTES
     this.#frameless.set(pid, isSearched ? NOTHING : bytes)
-    const read = (at: number, count: number) => bytes.subarray(at, at + count)
-    return isSearched && findAudioFrame(read, decodeAdtsHeader) !== undefined
+    return isSearched && findAudioFrame(bytes, decodeAdtsHeader) !== undefined
   }
 
   /**
