@@ -18,7 +18,14 @@ export interface ClientOptions {
   readonly secret: string
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch
+  /** Time limit of a call, up to the last byte of its response, in milliseconds; default 30,000. */
+  readonly timeoutMs?: number
+  /** Maximum size of a response, in bytes after decompression; default 16 MiB. */
+  readonly maxResponseBytes?: number
 }
+
+const DEFAULT_TIMEOUT_MS = 30_000
+const DEFAULT_MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 
 /** Refusal of a call. */
 export class ApiError extends Error {
@@ -47,7 +54,9 @@ export class Client {
 
   /**
    * @param name  path of the endpoint below `/api/`
-   * @throws {ApiError} if the service refuses the call, or the URL redirects
+   * @param options.signal  ends the call
+   * @throws {ApiError} if the service refuses the call, the URL redirects, or the response is larger than `maxResponseBytes`
+   * @throws {DOMException} `TimeoutError` after `timeoutMs`
    * @throws {TypeError} if the service cannot be reached, or the page has no WebCrypto: it is neither HTTPS nor local
    */
   async call<Name extends EndpointName>(
@@ -56,6 +65,9 @@ export class Client {
     { signal = null }: { readonly signal?: AbortSignal | null } = {},
   ): Promise<ResponseData<Name>> {
     const { url, secret, fetch: send = fetch } = this.#options
+    const { timeoutMs = DEFAULT_TIMEOUT_MS, maxResponseBytes = DEFAULT_MAX_RESPONSE_BYTES } =
+      this.#options
+    const timeout = AbortSignal.timeout(timeoutMs)
     // With API_MAX_AGE_SEC the service refuses requests without their time, and old ones.
     const text = JSON.stringify({ issued_at: Date.now() / 1000, ...body })
     const response = await send(`${url.replace(/\/$/, '')}/api/${name}`, {
@@ -64,15 +76,36 @@ export class Client {
       body: text,
       // Another origin could replay the signed body.
       redirect: 'manual',
-      signal,
+      signal: signal === null ? timeout : AbortSignal.any([signal, timeout]),
     })
-    const envelope = parseEnvelope(await response.text())
+    const envelope = parseEnvelope(await readText(response, maxResponseBytes))
     if (envelope?.success === true) return envelope.data as ResponseData<Name>
     const message = isRedirect(response)
       ? 'the URL redirects, and signed calls are not sent on: set `url` to the address that answers'
       : `HTTP ${response.status} without an answer of Millrace: is the URL right?`
     throw new ApiError(response.status, envelope?.code ?? 'UNKNOWN', envelope?.error ?? message)
   }
+}
+
+/**
+ * Reads a response. Not every browser iterates a body.
+ *
+ * @throws {ApiError} for more than `maxBytes`; no more are received
+ */
+async function readText({ status, body }: Response, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder()
+  const reader = body?.getReader()
+  let text = ''
+  let sizeBytes = 0
+  for (let chunk = await reader?.read(); chunk?.value; chunk = await reader?.read()) {
+    sizeBytes += chunk.value.length
+    if (sizeBytes > maxBytes) {
+      void reader?.cancel()
+      throw new ApiError(status, 'UNKNOWN', `the response is larger than ${maxBytes} bytes`)
+    }
+    text += decoder.decode(chunk.value, { stream: true })
+  }
+  return text + decoder.decode()
 }
 
 function isRedirect({ type, status }: Response): boolean {

@@ -2,9 +2,10 @@
  * The client of the API on Node.
  */
 import { createHmac } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import t from 'tap'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import t, { type Test } from 'tap'
 import { ApiError, Client } from '../../src/client/index.ts'
 import { startService } from '../support/service.ts'
 import { REDIRECTED, redirectElsewhere } from './redirecting-origin.ts'
@@ -71,11 +72,56 @@ t.test('a redirect is an ApiError, and its target gets neither signature nor bod
   }
 })
 
-t.test('a call ends with its signal', async (t) => {
-  const server = createServer().listen(0, '127.0.0.1')
+/** @returns URL of an HTTP server; `ended` when it has closed the first connection */
+async function serve(t: Test, handler: RequestListener) {
+  const server = createServer(handler).listen(0, '127.0.0.1')
   t.teardown(() => server.close())
-  await new Promise((resolve) => server.once('listening', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const ended = once(server, 'connection').then(
+    ([socket]) => new Promise((resolve) => (socket as Socket).once('close', resolve)),
+  )
+  await once(server, 'listening')
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, ended }
+}
+
+t.test('a response without end is an ApiError, and its connection is closed', async (t) => {
+  const piece = Buffer.alloc(65_536, ' ')
+  const { url, ended } = await serve(t, (_, response) => {
+    const write = (): unknown => response.write(piece, () => response.destroyed || write())
+    write()
+  })
+  const client = new Client({ url, secret: 's', maxResponseBytes: 1_000_000 })
+  const message = 'the response is larger than 1000000 bytes'
+  const expected = { name: 'ApiError', status: 200, code: 'UNKNOWN', message }
+  await t.rejects(client.call('streams', {}), expected)
+  await ended
+})
+
+t.test('a response as large as the limit is read', async (t) => {
+  const text = '{"success":true,"data":"ä"}'
+  const { url } = await serve(t, (_, response) => response.end(text))
+  const maxResponseBytes = Buffer.byteLength(text)
+  const client = new Client({ url, secret: 's', maxResponseBytes })
+  t.equal(await client.call('streams', {}), 'ä')
+  const smaller = new Client({ url, secret: 's', maxResponseBytes: maxResponseBytes - 1 })
+  await t.rejects(smaller.call('streams', {}), { code: 'UNKNOWN', message: /larger/ })
+})
+
+t.test('a call ends at its time limit', async (t) => {
+  const replies: Readonly<Record<string, RequestListener>> = {
+    'no response': () => undefined,
+    'a response that never ends': (_, response) => response.write('{"success":true'),
+  }
+  for (const [name, reply] of Object.entries(replies)) {
+    const { url, ended } = await serve(t, reply)
+    const signal = new AbortController().signal
+    const client = new Client({ url, secret: 's', timeoutMs: 100 })
+    await t.rejects(client.call('streams', {}, { signal }), { name: 'TimeoutError' }, name)
+    await ended
+  }
+})
+
+t.test('a call ends with its signal', async (t) => {
+  const { url } = await serve(t, () => undefined)
   const client = new Client({ url, secret: 's' })
   const reason = new Error('enough')
   await t.rejects(client.call('streams', {}, { signal: AbortSignal.abort(reason) }), reason)
