@@ -16,6 +16,12 @@ const NO_BYTES = new Uint8Array(0)
 /** More zero bytes in a row are in no NAL unit (H.264 7.4.1). */
 const MAX_ZEROS = 2
 
+/**
+ * Maximum number of NAL units read of an access unit. Levels allow up to 1152 slices at 30 frames a second (H.264 A.3.3,
+ * level 5.1) and 600 (H.265 Table A.8); slices as long as an Ethernet frame come to 6 MB.
+ */
+export const MAX_NAL_UNITS = 4096
+
 /** Maximum number of bytes copied of a parameter set or SEI NAL unit; most are much shorter. */
 export const MAX_HEAD_BYTES = 4096
 
@@ -76,11 +82,13 @@ export function* nalHeads(
  * Splits an access unit into its NAL units, without start codes and the zero bytes around them.
  *
  * @param chunks  the access unit in any pieces; bytes before the first start code are skipped
+ * @param stats  counts the bytes that could end a start code
  * @returns views into the chunks, for each NAL unit one or more that are not empty; empty NAL units are skipped; at last
  *   the bytes at the end that belong to none: a start code, or zero bytes, which do if the NAL unit goes on
  */
 export function* nalUnits(
   chunks: Iterable<Uint8Array>,
+  stats = { candidates: 0 },
 ): Generator<readonly Uint8Array[], Uint8Array, undefined> {
   let pieces: Uint8Array[] | undefined
   // The two bytes before the chunk.
@@ -90,6 +98,7 @@ export function* nalUnits(
     let start = 0
     // No start code ends in the two bytes behind a 1.
     for (let at = chunk.indexOf(1); at !== -1; at = chunk.indexOf(1, at + 3)) {
+      stats.candidates++
       if ((at > 0 ? chunk[at - 1] : last) !== 0) continue
       if ((at > 1 ? chunk[at - 2] : at === 1 ? last : beforeLast) !== 0) continue
       if (at > start) pieces?.push(chunk.subarray(start, at))

@@ -22,6 +22,12 @@ export interface AudioFrameHeader {
   readonly parameters: AudioParameters
 }
 
+/**
+ * Maximum number of frames read in a PES packet. In 0.7 s, the longest time between two PTS (ISO/IEC 13818-1 2.7.4), AAC
+ * has 66 frames at 96 kHz, and E-AC-3 132 syncframes of one block in each substream.
+ */
+export const MAX_FRAMES = 1024
+
 /** @returns the header at `at`; undefined when there is none or it is truncated */
 export type DecodeAudioFrameHeader = (bytes: Buffer, at: number) => AudioFrameHeader | undefined
 

@@ -5,7 +5,7 @@
  * @module
  */
 import { BitReader } from '../binary/bit-reader.ts'
-import { MAX_HEAD_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
+import { MAX_HEAD_BYTES, MAX_NAL_UNITS, nalHeads, unescapeNal } from './annex-b.ts'
 import type { ParameterSet } from './parameter-sets.ts'
 import { carriesCaptions, readPreferredTransfer, seiMessages, SeiType } from './sei.ts'
 import type { VideoAccessUnit } from './video-access-unit.ts'
@@ -35,7 +35,7 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
   let nalUnits = 0
   let nalBytes = 0
   for (const nal of nalHeads(chunks, bytesWanted)) {
-    nalUnits++
+    if (++nalUnits > MAX_NAL_UNITS) break
     nalBytes += nal.length
     const type = nal[0]! & 0x1f
     if (type === NalType.SPS || type === NalType.PPS) {

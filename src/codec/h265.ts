@@ -6,7 +6,7 @@
  * @module
  */
 import { BitReader } from '../binary/bit-reader.ts'
-import { MAX_HEAD_BYTES, nalHeads, unescapeNal } from './annex-b.ts'
+import { MAX_HEAD_BYTES, MAX_NAL_UNITS, nalHeads, unescapeNal } from './annex-b.ts'
 import { readH265CodecString } from './h265-parameter-sets.ts'
 import type { ParameterSet, ParameterSetKind } from './parameter-sets.ts'
 import { carriesCaptions, readPreferredTransfer, seiMessages, SeiType } from './sei.ts'
@@ -47,7 +47,7 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
   let nalUnits = 0
   let nalBytes = 0
   for (const nal of nalHeads(chunks, bytesWanted)) {
-    nalUnits++
+    if (++nalUnits > MAX_NAL_UNITS) break
     nalBytes += nal.length
     const type = nalType(nal[0]!)
     const kind = PARAMETER_SETS[type]

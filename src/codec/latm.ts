@@ -10,6 +10,7 @@
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { encodeAdtsHeader } from './adts.ts'
+import { MAX_FRAMES } from './audio-frame.ts'
 import { readAudioSpecificConfig, type AudioSpecificConfig } from './audio-specific-config.ts'
 
 const LOAS_HEADER_BYTES = 3
@@ -39,16 +40,24 @@ type LatmReading =
 /** Converts LATM to ADTS: `push` the elementary stream bytes of every PES packet in order. */
 export class LatmReader {
   #config: MuxConfig | undefined
+  #frames = 0
 
-  /** @param bytes  whole LOAS frames */
+  /** Number of frames read so far. */
+  get frames(): number {
+    return this.#frames
+  }
+
+  /** @param bytes  whole LOAS frames; with more than `MAX_FRAMES`, they count as damaged */
   push(bytes: Buffer): LatmReading {
     const frames: Buffer[] = []
+    const maxFrames = this.#frames + MAX_FRAMES
     for (let at = 0; at < bytes.length;) {
       if (at + LOAS_HEADER_BYTES > bytes.length) return { type: 'damaged' }
       const header = bytes.readUIntBE(at, LOAS_HEADER_BYTES)
       const begin = at + LOAS_HEADER_BYTES
       at = begin + (header & 0x1fff)
       if (header >> 13 !== LOAS_SYNC_WORD || at > bytes.length) return { type: 'damaged' }
+      if (this.#frames > maxFrames) return { type: 'damaged' }
       const failure = this.#readElement(bytes.subarray(begin, at), frames)
       if (failure !== undefined) return { type: failure }
     }
@@ -69,6 +78,7 @@ export class LatmReader {
     if (this.#config === undefined) return undefined
     const { audio, framesPerElement } = this.#config
     for (let frame = 0; frame < framesPerElement; frame++) {
+      this.#frames++
       const payload = reader.readBytes(readPayloadLength(reader))
       if (reader.overrun) return 'damaged'
       // The lengths of element and ADTS frame both have 13 bits. In an element of 8191 bytes the payload length takes

@@ -43,7 +43,7 @@ export class ParameterSets {
     if (sets.some((set) => set.kind === 'sps' && this.#changes(set))) this.#forget('pps')
     let isNew = false
     for (const set of sets) {
-      if (this.#sets.get(keyOf(set))?.nal.equals(set.nal) === true) continue
+      if (this.has(set)) continue
       if (this.#remember(set)) isNew = true
     }
     return isNew
@@ -61,6 +61,11 @@ export class ParameterSets {
     const known = [...this.#sets.values()]
     const ordered = this.#kinds.map((kind) => known.filter((set) => set.kind === kind))
     return ordered.every((sets) => sets.length > 0) ? ordered.flat() : undefined
+  }
+
+  /** Whether a set with the same content is remembered. */
+  has(set: ParameterSet): boolean {
+    return this.#sets.get(keyOf(set))?.nal.equals(set.nal) === true
   }
 
   #changes(set: ParameterSet): boolean {

@@ -120,6 +120,17 @@ t.test(
   },
 )
 
+t.test('LatmReader reads 1024 frames of a PES packet, and some of the last element', async (t) => {
+  const reader = new LatmReader()
+  const element = loas({ subFrames: 64 }, ...Array.from({ length: 64 }, () => frame(1, 1)))
+  const push = (count: number) =>
+    reader.push(Buffer.concat(Array.from({ length: count }, () => element)))
+  t.equal(push(16).type, 'adts')
+  t.equal(push(500).type, 'damaged')
+  t.ok(reader.frames <= 16 * 64 + 1024 + 64, `${reader.frames} frames`)
+  t.equal(push(1).type, 'adts')
+})
+
 t.test(
   'LatmReader accepts any bytes without throwing, and its output is bounded by the input',
   async () => {

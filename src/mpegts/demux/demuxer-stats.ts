@@ -63,13 +63,17 @@ export function createDemuxerStats() {
     addedPackets: 0,
     /** Video frames in PES packets of their own, since those sent were not frames. */
     splitFrames: 0,
+    /** Places at which a frame header of audio was looked for. */
+    triedHeaders: 0,
+    /** Frames read in LATM. */
+    latmFrames: 0,
     /** PES packets without a valid header, dropped. */
     malformedPes: 0,
     /** PES packets without a PTS: they take the times of an earlier PES packet, or are dropped when there is none. */
     pesWithoutPts: 0,
     /** LATM PES packets before the first StreamMuxConfig, dropped. */
     unconfiguredUnits: 0,
-    /** Open PES packets and frames dropped at the limit of held bytes. */
+    /** Open PES packets and frames dropped at the limit of audio, or of held bytes. */
     oversizedPes: 0,
   }
 }

@@ -35,6 +35,13 @@ import type { PesUnit } from '../pes-unit.ts'
 /** Maximum size of all transport packets held in open PES packets; a key frame of 4K video at 80 Mbit/s has 2 MB. */
 const MAX_OPEN_BYTES = 8 * 1024 * 1024
 
+/**
+ * Maximum size of the transport packets of an open PES packet of audio. Video alone may leave its length open (2.4.3.7), so
+ * that of audio has at most 65,541 bytes: 0.7 s of AAC or LATM at 750 kbit/s, which is what 8 channels take, or 85 ms of
+ * E-AC-3 at its maximum of 6 Mbit/s. As much again is for adaptation fields. PCM is carried as data, without this limit.
+ */
+const MAX_AUDIO_BYTES = 128 * 1024
+
 /** Number of transport packets in one SRT packet of a typical encoder: 1316 bytes fit an Ethernet frame. */
 const PACKETS_PER_PAYLOAD = 7
 
@@ -206,7 +213,7 @@ export class Demuxer {
   ): void {
     if (stream?.pes.open === true) {
       stream.pes.appendEmpty(bytes, at)
-      this.#holdPacket()
+      this.#holdPacket(stream)
     } else if (pid === this.#program?.pcrPid) {
       outputs.push({ type: 'packets', pid, chunks: [bytes.subarray(at, at + PACKET_BYTES)] })
     } else this.#stats.unusedPackets++
@@ -237,17 +244,18 @@ export class Demuxer {
       pes.handleOrphan()
       return
     }
-    this.#holdPacket()
+    this.#holdPacket(stream)
     if (complete && pes.open) this.#release(stream, outputs)
   }
 
-  /** Counts a held packet. Above the limit, drops the largest open PES packet, whose end was probably lost. */
-  #holdPacket(): void {
+  /** Counts a held packet. Above a limit, drops this or the largest open PES packet, whose end was probably lost. */
+  #holdPacket(stream: ElementaryStream): void {
     this.#openBytes += PACKET_BYTES
-    if (this.#openBytes <= MAX_OPEN_BYTES) return
-    const { pes } = [...this.#streams.values()].reduce((a, b) =>
-      a.pes.sizeBytes >= b.pes.sizeBytes ? a : b,
-    )
+    const isLong = stream.track.kind === 'audio' && stream.pes.sizeBytes > MAX_AUDIO_BYTES
+    if (!isLong && this.#openBytes <= MAX_OPEN_BYTES) return
+    const { pes } = isLong
+      ? stream
+      : [...this.#streams.values()].reduce((a, b) => (a.pes.sizeBytes >= b.pes.sizeBytes ? a : b))
     this.#openBytes -= pes.sizeBytes
     pes.take()
     this.#stats.oversizedPes++

@@ -140,11 +140,15 @@ export class ElementaryStream {
   }
 
   #inspect(pes: VideoPes, startsFrame: boolean): UnitContent {
-    const { codec, parameters, accessUnit } = inspectUnit(this.#track.codec, pes.payload)
+    const { codec, parameters, accessUnit, triedHeaders } = inspectUnit(
+      this.#track.codec,
+      pes.payload,
+    )
     if (accessUnit !== undefined) {
       this.#stats.nalUnits += accessUnit.nalUnits
       this.#stats.nalBytes += accessUnit.nalBytes
     }
+    if (triedHeaders !== undefined) this.#stats.triedHeaders += triedHeaders
     // Parameters of a damaged PES packet may be corrupt.
     if (!pes.damaged) this.#learn(codec, parameters, accessUnit?.closedCaptions)
     if (accessUnit === undefined || this.#video === undefined) return withoutVideo(pes)
@@ -167,7 +171,9 @@ export class ElementaryStream {
   /** Converts LATM to ADTS. @returns undefined before the first StreamMuxConfig, which decoding requires */
   #convert(latm: LatmReader, pes: VideoPes): UnitContent | undefined {
     if (pes.damaged) return withoutVideo(pes)
+    const framesBefore = latm.frames
     const reading = latm.push(pes.payload)
+    this.#stats.latmFrames += latm.frames - framesBefore
     if (reading.type === 'adts') {
       this.#learn('aac', reading.audio.parameters)
       const packets = replacePesPayload(pes.chunks, pes.headerBytes, reading.bytes)

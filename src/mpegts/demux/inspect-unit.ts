@@ -23,6 +23,8 @@ interface Inspection {
   readonly parameters?: TrackParameters
   /** Access unit of a video track. */
   readonly accessUnit?: VideoAccessUnit
+  /** Number of places at which a frame header of audio was looked for. */
+  readonly triedHeaders?: number
 }
 
 type Inspector = (payload: Buffer) => Inspection
@@ -79,7 +81,11 @@ function findSet({ parameterSets }: VideoAccessUnit, wanted: ParameterSetKind): 
 
 function audioInspector(codec: Codec, decode: DecodeAudioFrameHeader): Inspector {
   return (payload) => {
-    const header = findAudioFrame(payload, decode)
-    return { codec: header?.codec ?? codec, parameters: header?.parameters }
+    let triedHeaders = 0
+    const header = findAudioFrame(payload, (bytes, at) => {
+      triedHeaders++
+      return decode(bytes, at)
+    })
+    return { codec: header?.codec ?? codec, parameters: header?.parameters, triedHeaders }
   }
 }

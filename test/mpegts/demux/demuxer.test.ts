@@ -3,7 +3,7 @@ import { Demuxer, type DemuxerOutput } from '../../../src/mpegts/demux/demuxer.t
 import type { ProgramChoice } from '../../../src/mpegts/program-choice.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
-import { h264AccessUnit } from '../../support/access-units.ts'
+import { adtsFrames, h264AccessUnit } from '../../support/access-units.ts'
 import { demux, payloadOf, programsOf, readFixture, unitsOf } from '../demux.ts'
 import { patSection, pesPacket, pmtSection, TsBuilder, tsPacket } from '../ts-builder.ts'
 
@@ -820,6 +820,34 @@ t.test('hostile input', async (t) => {
     demuxer.push(tsPacket(next))
     t.strictSame(summary(demuxer.end()), ['video 6000'])
   })
+
+  t.test(
+    'a PES packet of audio is dropped at 128 KiB; the longest legal one is kept',
+    async (t) => {
+      const audio = { pid: 0x101, streamType: 0x0f }
+      const longest = pesPacket(adtsFrames(8, 8190), { ptsTicks: 0, streamId: 0xc0 })
+      t.equal(longest.length, 65_534)
+      const endless = pesPacket(adtsFrames(8, 8190), {
+        ptsTicks: 3000,
+        streamId: 0xc0,
+        length: 'none',
+      })
+      const ts = new TsBuilder().program([VIDEO, audio])
+      ts.unit(0x101, longest)
+      // In each packet, an adaptation field takes half of the room.
+      for (let at = 0; at < longest.length; at += 95) {
+        ts.packet({ pid: 0x101, payload: longest.subarray(at, at + 95), unitStart: at === 0 })
+      }
+      ts.unit(0x101, endless)
+      for (let count = 0; count < 400; count++)
+        ts.packet({ pid: 0x101, payload: Buffer.alloc(184) })
+      ts.unit(0x101, longest)
+      const demuxer = new Demuxer()
+      t.equal(unitsOf(demux(ts.bytes, undefined, demuxer)).length, 3)
+      t.match(demuxer.stats, { oversizedPes: 1, damagedUnits: 0 })
+      t.equal(demuxer.openBytes, 0)
+    },
+  )
 
   t.test('a PES packet without end does not affect other tracks', async (t) => {
     const data = { pid: 0x102, streamType: 0x15 }
