@@ -39,11 +39,17 @@ export interface Attack extends ServiceOptions {
   carryOut(target: Target, signal: AbortSignal): Promise<object>
 }
 
-/** The streams of test/hostile/attacks/costly-streams.ts that used to cost the most CPU. */
+/** The streams of test/hostile/attacks/costly-streams.ts that used to cost the most CPU, and a clean one to compare. */
 const COSTLY = {
   'tables-pat': 'PAT of 8 x 253 programs, one section changes',
   'tables-pmt': 'PMT of one of 1000 programs, all carried',
   'tiny-nal-units': 'NAL units of 3 bytes',
+  'clean-audio': 'none: ADTS frames of 1366 bytes',
+  'tiny-syncframes': 'E-AC-3 frames of 8 bytes in an AC-3 track',
+  'tiny-audio-frames': 'ADTS frames of 8 bytes',
+  'audio-formats-in-turn': 'ADTS frames of 8 bytes, two formats in turn',
+  'long-audio-pes': 'ADTS frames of 8 bytes in PES packets of 4 MB',
+  'nal-units-behind-slice': 'NAL units of 1 byte behind a slice',
   'tiny-segments': 'timestamps jump at each key frame, 24 renditions',
 }
 

@@ -1,5 +1,5 @@
 /**
- * CPU time of each costly stream of test/hostile/attacks behind SRT, beside the nominal time of src/stream/work.ts. The
+ * CPU time of each costly stream of test/hostile/attacks behind SRT, beside the nominal time of src/stream/work-budget.ts. The
  * simulated clock follows the bitrate, so a second of a stream takes less than a second.
  *
  * @module
@@ -60,6 +60,7 @@ function measure(
     cache: new SegmentCache({ maxBytes: 256e6 }),
     ...{ epoch: 'cost', segmentSec: 2, maxSegmentSec: 10, playlistSegments: 6 },
     ...{ lingerSec: 60, reconnectGraceSec: Infinity, program, budget },
+    ...{ formats: ['ts', 'cmaf'], partSec: 0.2 },
   })
   let segments = 0
   stream.on('segment', () => segments++)

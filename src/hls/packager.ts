@@ -11,6 +11,7 @@
  */
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import { SlabPool } from '../mpegts/mux/slab-pool.ts'
+import { noSampleStats, type SampleStats } from '../mp4/sample.ts'
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
 import { TICKS_PER_SEC, type Times } from '../mpegts/timestamps.ts'
@@ -155,6 +156,7 @@ export class Packager {
     framelessPackets: 0,
     otherDroppedPackets: 0,
   }
+  readonly #samples = noSampleStats()
   /** Tracks of the main rendition. */
   #carried: CarriedTracks | undefined
   #renditions: readonly RenditionName[] = []
@@ -167,7 +169,7 @@ export class Packager {
     this.#policy = { formats, policy: tracks }
     const partSec = formats.includes('cmaf') ? options.partSec : undefined
     this.#lowLatency = (earlier?.targets.partTargetSec ?? partSec) !== undefined
-    this.#writerOptions = { epoch, maxSegmentBytes, slabs }
+    this.#writerOptions = { epoch, maxSegmentBytes, slabs, samples: this.#samples }
     this.#selection = new TrackSelection(this.#policy)
     this.#planner = new CutPlanner({ ...options, partSec, maxSegmentBytes })
     this.#outputs = new RenditionBarrier({
@@ -197,6 +199,11 @@ export class Packager {
       droppedDataPackets: main.data,
       otherDroppedPackets,
     }
+  }
+
+  /** Counters of the samples of all renditions of CMAF. */
+  get sampleStats(): Readonly<SampleStats> {
+    return this.#samples
   }
 
   /** See `CutPlanner.gopSec`. */

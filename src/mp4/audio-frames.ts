@@ -23,6 +23,7 @@ import { decodeMpegAudioHeader } from '../codec/mpeg-audio.ts'
 import { decodeOpusAccessUnit } from '../codec/opus.ts'
 import type { ProgramConfig } from '../codec/program-config.ts'
 import type { AudioFormat, Eac3Substream, OpusFormat } from './audio-format.ts'
+import type { SampleStats } from './sample.ts'
 
 /** One or several frames that make a sample. */
 export interface AudioFrame {
@@ -30,6 +31,8 @@ export interface AudioFrame {
   readonly sizeBytes: number
   /** Undefined when no sample can express the frame. */
   readonly content: AudioContent | undefined
+  /** Whether it consists of several frames, each of which confirms the one before. */
+  readonly isChain?: boolean
 }
 
 export interface AudioContent {
@@ -44,8 +47,13 @@ export interface AudioContent {
 
 /** Reader of the frames of a codec. */
 export interface AudioFrameReader {
-  /** @returns undefined when no frame begins at `at`; `incomplete` when more bytes are needed to tell, or to end it */
-  read(bytes: Buffer, at: number): AudioFrame | 'incomplete' | undefined
+  /** First byte of the syncword. */
+  readonly syncByte: number
+  /**
+   * @param stats  counts the headers read
+   * @returns undefined when no frame begins at `at`; `incomplete` when more bytes are needed to tell, or to end it
+   */
+  read(bytes: Buffer, at: number, stats: SampleStats): AudioFrame | 'incomplete' | undefined
   /** Decoder of headers, with which a frame is confirmed by the next; undefined where syncwords are unambiguous. */
   readonly decodeHeader?: DecodeAudioFrameHeader
 }
@@ -64,9 +72,10 @@ export function aacReader(signaled?: AudioParameters, earlier?: ProgramConfig): 
   let programConfig = earlier
   const sbr = /^mp4a\.40\.(5|29)$/.exec(signaled?.codecString ?? '')?.[1]
   return {
+    syncByte: 0xff,
     decodeHeader: decodeAdtsHeader,
-    read: (bytes, at) =>
-      readFramed(bytes, at, decodeAdtsHeader, ({ sizeBytes, parameters }) => {
+    read: (bytes, at, stats) =>
+      readFramed(bytes, at, decodeAdtsHeader, stats, ({ sizeBytes, parameters }) => {
         const described = describeAdtsPayload(bytes, at, programConfig)
         if (described === undefined) return { sizeBytes, content: undefined }
         const { headerBytes } = described
@@ -88,9 +97,10 @@ export function aacReader(signaled?: AudioParameters, earlier?: ProgramConfig): 
 }
 
 export const MPEG_AUDIO_READER: AudioFrameReader = {
+  syncByte: 0xff,
   decodeHeader: decodeMpegAudioHeader,
-  read: (bytes, at) =>
-    readFramed(bytes, at, decodeMpegAudioHeader, ({ codec, sizeBytes, parameters }) => ({
+  read: (bytes, at, stats) =>
+    readFramed(bytes, at, decodeMpegAudioHeader, stats, ({ codec, sizeBytes, parameters }) => ({
       sizeBytes,
       content: {
         payload: bytes.subarray(at, at + sizeBytes),
@@ -113,11 +123,12 @@ function mpegAudioSamples({ codecString, sampleRate }: AudioParameters): number 
 
 /** Reader of AC-3 and E-AC-3. */
 export const AC3_READER: AudioFrameReader = {
+  syncByte: 0x0b,
   decodeHeader: decodeAc3Header,
-  read: (bytes, at) =>
-    readFramed(bytes, at, decodeAc3Header, ({ codec, sizeBytes, parameters }) => {
+  read: (bytes, at, stats) =>
+    readFramed(bytes, at, decodeAc3Header, stats, ({ codec, sizeBytes, parameters }) => {
       const syncframe = decodeAc3Syncframe(bytes, at)!
-      if (codec === 'eac3') return readEac3(bytes, at)
+      if (codec === 'eac3') return readEac3(bytes, at, stats)
       const { sampleRateCode, bitRateCode, bitstreamId, bitstreamMode, audioCodingMode } = syncframe
       const timescale = parameters.sampleRate
       const fields = [sampleRateCode, bitRateCode, bitstreamId, bitstreamMode, audioCodingMode]
@@ -131,28 +142,41 @@ export const AC3_READER: AudioFrameReader = {
     }),
 }
 
-/** Joins syncframes up to six audio blocks of the first substream; the next first substream, or the end, ends them. */
-function readEac3(bytes: Buffer, begin: number): AudioFrame | 'incomplete' | undefined {
+/**
+ * Joins syncframes up to six audio blocks of the first substream; the next first substream, or the end, ends them. Those
+ * that do not come to six blocks, or lack the first substream, are one frame without content, so that none is read again.
+ */
+function readEac3(
+  bytes: Buffer,
+  begin: number,
+  stats: SampleStats,
+): AudioFrame | 'incomplete' | undefined {
   const first = decodeAc3Syncframe(bytes, begin)!
-  if (first.dependent || first.substreamId !== 0) return undefined
+  const hasFirst = !first.dependent && first.substreamId === 0
   const substreams: Eac3Substream[] = []
   let blocks = 0
   let at = begin
-  for (let count = 0; at < bytes.length && count < MAX_SYNCFRAMES; count++) {
+  let count = 0
+  for (; at < bytes.length && count < MAX_SYNCFRAMES; count++) {
     if (at + FRAME_HEADER_BYTES > bytes.length) return 'incomplete'
     const syncframe = decodeAc3Syncframe(bytes, at)
+    stats.frames++
     if (syncframe?.codec !== 'eac3' || syncframe.sampleRate !== first.sampleRate) break
     const isFirst = !syncframe.dependent && syncframe.substreamId === 0
-    if (isFirst && blocks >= 6) break
+    if (isFirst && (blocks >= 6 || !hasFirst)) break
     const end = at + syncframe.words * 2
-    if (end > bytes.length || end < at + FRAME_HEADER_BYTES)
-      return end > bytes.length ? 'incomplete' : undefined
+    if (end > bytes.length) return 'incomplete'
+    if (end < at + FRAME_HEADER_BYTES) break
     if (isFirst) blocks += syncframe.blocks
     describeSubstream(substreams, syncframe, readEac3ChannelMap(bytes.subarray(0, end), at))
     at = end
   }
-  if (blocks < 6) return at === bytes.length ? 'incomplete' : undefined
   const sizeBytes = at - begin
+  const isChain = count > 1
+  if (blocks < 6) {
+    if (hasFirst && at === bytes.length) return 'incomplete'
+    return { sizeBytes, content: undefined, isChain }
+  }
   const timescale = first.sampleRate
   const samples = blocks * 256
   const parameters = {
@@ -167,7 +191,7 @@ function readEac3(bytes: Buffer, begin: number): AudioFrame | 'incomplete' | und
     formatKey: `eac3 ${substreams.map(describeKey).join(', ')}`,
     createFormat: () => ({ codec: 'eac3', parameters, timescale, dataRate, substreams }),
   }
-  return { sizeBytes, content }
+  return { sizeBytes, content, isChain }
 }
 
 /** Adds a syncframe to the substreams of a sample; frames of a substream that repeats change nothing. */
@@ -199,9 +223,11 @@ function describeKey({ syncframe, dependents, channelMap }: Eac3Substream): stri
 /** @param format  of the track, from its descriptor: the packets do not tell it */
 export function opusReader(format: OpusFormat): AudioFrameReader {
   return {
-    read(bytes, at) {
+    syncByte: 0x7f,
+    read(bytes, at, stats) {
       const packet = decodeOpusAccessUnit(bytes, at)
       if (packet === undefined) return undefined
+      stats.frames++
       const content: AudioContent = {
         payload: bytes.subarray(packet.start, packet.end),
         samples: packet.samples,
@@ -218,10 +244,12 @@ function readFramed(
   bytes: Buffer,
   at: number,
   decode: DecodeAudioFrameHeader,
+  stats: SampleStats,
   create: (header: AudioFrameHeader) => AudioFrame | 'incomplete' | undefined,
 ): AudioFrame | 'incomplete' | undefined {
   if (at + FRAME_HEADER_BYTES > bytes.length) return 'incomplete'
   const header = decode(bytes, at)
   if (header === undefined || header.sizeBytes < FRAME_HEADER_BYTES) return undefined
+  stats.frames++
   return at + header.sizeBytes > bytes.length ? 'incomplete' : create(header)
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AudioParameters } from '../codec/audio-frame.ts'
+import { MAX_FRAMES, type AudioParameters } from '../codec/audio-frame.ts'
 import { LatmReader } from '../codec/latm.ts'
 import type { ProgramConfig } from '../codec/program-config.ts'
 import type { AudioFormat, OpusFormat } from './audio-format.ts'
@@ -17,7 +17,7 @@ import {
   type AudioFrame,
   type AudioFrameReader,
 } from './audio-frames.ts'
-import { noSampleStats, type Sample } from './sample.ts'
+import { noSampleStats, type Sample, type SampleStats } from './sample.ts'
 import { AudioClock, VIDEO_TIMESCALE } from './track-clock.ts'
 
 type AudioSample = Sample<AudioFormat>
@@ -47,11 +47,14 @@ interface AudioPayload {
 /** Maximum size of an incomplete frame; an ADTS frame has at most 8191 bytes, a syncframe 4096. */
 const MAX_REST_BYTES = 16_384
 
+/** Maximum number of remembered formats: an encoder changes between one of the programme and one of advertisements. */
+const MAX_FORMATS = 8
+
 const NOTHING: Buffer = Buffer.alloc(0)
 
 /** Inputs: `push` every PES packet of a timeline in order. */
 export class AudioSamples {
-  readonly stats = noSampleStats()
+  readonly stats: SampleStats
   /** Number of frames that no sample can express; they count as dropped, too. */
   inexpressible = 0
   readonly #latm: LatmReader | undefined
@@ -61,11 +64,15 @@ export class AudioSamples {
   #rest = NOTHING
   #format: AudioFormat | undefined
   #formatKey: string | undefined
+  /** Formats so far by their keys: one that returns is the same object. */
+  readonly #formats = new Map<string, AudioFormat>()
   #clock: AudioClock | undefined
   /** Time of the next frame by the timestamps, 90 kHz. */
   #frameTicks = 0
 
-  constructor(source: AudioSource) {
+  /** @param stats  to count in; default: counters of its own */
+  constructor(source: AudioSource, stats = noSampleStats()) {
+    this.stats = stats
     if (source.codec === 'aac-latm') this.#latm = new LatmReader()
     this.#reader = readerOf(source)
   }
@@ -85,13 +92,13 @@ export class AudioSamples {
     const carried = this.#rest.length
     const joined = carried === 0 ? frames : Buffer.concat([this.#rest, frames])
     const samples: AudioSample[] = []
+    const maxFrames = this.stats.frames + MAX_FRAMES
     let isTimed = false
     let at = 0
-    while (at < joined.length) {
+    while (at < joined.length && this.stats.frames < maxFrames) {
       const frame = this.#readFrame(joined, at)
       if (frame === undefined) {
-        this.stats.skippedBytes++
-        at++
+        at = this.#skip(joined, at)
         continue
       }
       if (at >= carried && !isTimed) {
@@ -121,10 +128,19 @@ export class AudioSamples {
     return reading.bytes
   }
 
+  /** @returns where the next frame may begin */
+  #skip(bytes: Buffer, at: number): number {
+    const found = bytes.indexOf(this.#reader.syncByte, at + 1)
+    const next = found === -1 ? bytes.length : found
+    this.stats.candidates++
+    this.stats.skippedBytes += next - at
+    return next
+  }
+
   /** Reads a frame. One with another format than the frame before counts only when the next frame confirms it. */
   #readFrame(bytes: Buffer, at: number): AudioFrame | 'incomplete' | undefined {
-    const frame = this.#reader.read(bytes, at)
-    if (frame === undefined || frame === 'incomplete') return frame
+    const frame = this.#reader.read(bytes, at, this.stats)
+    if (frame === undefined || frame === 'incomplete' || frame.isChain === true) return frame
     if (frame.content?.formatKey === this.#formatKey && this.#format !== undefined) return frame
     const decode = this.#reader.decodeHeader
     const next = at + frame.sizeBytes
@@ -140,7 +156,9 @@ export class AudioSamples {
   #createSample(content: AudioContent): AudioSample | undefined {
     const { payload, samples, formatKey } = content
     if (formatKey !== this.#formatKey) {
-      const format = content.createFormat()
+      const format = this.#formats.get(formatKey) ?? content.createFormat()
+      if (this.#formats.size >= MAX_FORMATS) this.#formats.clear()
+      this.#formats.set(formatKey, format)
       if (format.timescale !== this.#format?.timescale) {
         this.#clock = new AudioClock(format.timescale, this.stats)
       }

@@ -30,8 +30,20 @@ export interface GrownNal {
   readonly nalBytes: number
 }
 
-/** Numbers of what was not written as received; they only grow. */
+/** Numbers of what was read, and of what was not written as received; they only grow. */
 export interface SampleStats {
+  /** Headers of audio frames read; each syncframe of a sample counts, and each time that it is read. */
+  frames: number
+  /** NAL units read. */
+  nalUnits: number
+  /** Parameter sets among them. */
+  parameterSets: number
+  /** Bytes that could begin the syncword of a frame that was not found, or end a start code. */
+  candidates: number
+  /** Samples written, silent ones included, and events. */
+  samples: number
+  /** Init segments created. */
+  initSegments: number
   /** Access units and audio frames dropped because no sample can express them, or because they overlap. */
   dropped: number
   /** Bytes skipped since they belong to no audio frame. */
@@ -45,7 +57,19 @@ export interface SampleStats {
 }
 
 export function noSampleStats(): SampleStats {
-  return { dropped: 0, skippedBytes: 0, ptsBeforeDts: 0, movedDts: 0, gaps: 0 }
+  return {
+    frames: 0,
+    nalUnits: 0,
+    parameterSets: 0,
+    candidates: 0,
+    samples: 0,
+    initSegments: 0,
+    dropped: 0,
+    skippedBytes: 0,
+    ptsBeforeDts: 0,
+    movedDts: 0,
+    gaps: 0,
+  }
 }
 
 /** Size of the length before a NAL unit. */

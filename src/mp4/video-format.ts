@@ -44,10 +44,9 @@ export class VideoFormatCollector {
     if (sets.length === 0) return
     // A new sequence parameter set starts a coded video sequence, in which no earlier set but the VPS is used.
     const known = this.#sets.missingFrom([])
-    const isNew = (set: ParameterSet) => known?.every(({ nal }) => !nal.equals(set.nal)) === true
-    if (sets.some((set) => set.kind === 'sps' && isNew(set))) {
+    if (known && sets.some((set) => set.kind === 'sps' && !this.#sets.has(set))) {
       this.#sets = new ParameterSets(this.#codec)
-      this.#sets.push(known?.filter(({ kind }) => kind === 'vps') ?? [])
+      this.#sets.push(known.filter(({ kind }) => kind === 'vps'))
     }
     this.#sets.push(sets)
   }

@@ -8,12 +8,18 @@
  * @module
  */
 import { totalBytes } from '../binary/total-bytes.ts'
-import { MAX_HEAD_BYTES, nalUnits, START_CODE } from '../codec/annex-b.ts'
+import { MAX_HEAD_BYTES, MAX_NAL_UNITS, nalUnits, START_CODE } from '../codec/annex-b.ts'
 import { readH264ParameterSet } from '../codec/h264.ts'
 import { readH265ParameterSet } from '../codec/h265.ts'
 import type { ParameterSet, ParameterSetKind, VideoCodec } from '../codec/parameter-sets.ts'
 import { u32 } from './box.ts'
-import { LENGTH_BYTES, noSampleStats, type GrownNal, type Sample } from './sample.ts'
+import {
+  LENGTH_BYTES,
+  noSampleStats,
+  type GrownNal,
+  type Sample,
+  type SampleStats,
+} from './sample.ts'
 import { VideoClock } from './track-clock.ts'
 import { VideoFormatCollector, type VideoFormat } from './video-format.ts'
 
@@ -76,26 +82,35 @@ function headerOf([first, next]: readonly Uint8Array[], codec: VideoCodec): Uint
 
 /** Inputs: `push` every access unit of a timeline in decoding order. */
 export class VideoSamples {
-  readonly stats = noSampleStats()
+  readonly stats: SampleStats
   readonly #codec: VideoCodec
-  readonly #clock = new VideoClock(this.stats)
+  readonly #clock: VideoClock
   readonly #formats: VideoFormatCollector
   /** Whether the latest access unit that starts a frame became a sample. */
   #hasSample = false
   #last: LastNal | undefined
 
-  constructor(codec: VideoCodec) {
+  /** @param stats  to count in; default: counters of its own */
+  constructor(codec: VideoCodec, stats = noSampleStats()) {
+    this.stats = stats
     this.#codec = codec
+    this.#clock = new VideoClock(stats)
     this.#formats = new VideoFormatCollector(codec)
   }
 
   /**
    * @returns the sample; undefined when it is dropped: before the first sync sample with all parameter sets, without a
-   *   NAL unit, with times that no sample can express, or as the continuation of one that was dropped
+   *   NAL unit or with too many, with times that no sample can express, or as the continuation of one that was dropped
    */
   push({ chunks, ptsTicks, dtsTicks, startsFrame, damaged }: AccessUnit): VideoSample | undefined {
     if (startsFrame || damaged) this.#last = undefined
-    const { sets, sync, pieces, sizeBytes, grownNal } = this.#split(chunks)
+    const split = this.#split(chunks)
+    if (split === undefined) {
+      this.stats.dropped++
+      this.#hasSample = false
+      return undefined
+    }
+    const { sets, sync, pieces, sizeBytes, grownNal } = split
     if (!damaged) this.#formats.push(sets)
     const isSync = startsFrame && sync && !damaged
     if (isSync) this.#formats.apply()
@@ -115,6 +130,7 @@ export class VideoSamples {
     return { format, chunks: pieces, sizeBytes, ...times, ...place }
   }
 
+  /** @returns undefined for more NAL units than an access unit has */
   #split(chunks: Iterable<Uint8Array>) {
     const sets: ParameterSet[] = []
     const pieces: Uint8Array[] = []
@@ -122,11 +138,15 @@ export class VideoSamples {
     let sizeBytes = 0
     let grownNal: GrownNal | undefined
     const begun = this.#last
-    const nals = nalUnits(begun ? [START_CODE, begun.header, begun.rest, ...chunks] : chunks)
+    const begunChunks = begun && [START_CODE, begun.header, begun.rest, ...chunks]
+    const nals = nalUnits(begunChunks ?? chunks, this.stats)
+    const maxUnits = this.stats.nalUnits + MAX_NAL_UNITS
     let lastNal: readonly Uint8Array[] | undefined
     let lastBytes = 0
     let next = nals.next()
+    this.#last = undefined
     for (; next.done !== true; next = nals.next()) {
+      if (++this.stats.nalUnits > maxUnits) return undefined
       const nal = next.value
       const nalBytes = totalBytes(nal)
       const role = this.#roleOf(nal)
@@ -167,6 +187,7 @@ export class VideoSamples {
   }
 
   #readSet(kind: ParameterSetKind, nal: Buffer): ParameterSet {
+    this.stats.parameterSets++
     if (this.#codec === 'h265') return readH265ParameterSet(kind, nal)
     return readH264ParameterSet(kind === 'sps' ? 'sps' : 'pps', nal)
   }

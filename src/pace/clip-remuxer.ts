@@ -11,6 +11,7 @@ import {
   MPEG_AUDIO_READER,
   type AudioFrameReader,
 } from '../mp4/audio-frames.ts'
+import { noSampleStats } from '../mp4/sample.ts'
 import { ContinuityCounters } from '../mpegts/continuity.ts'
 import { Demuxer, type DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import { packetizePes } from '../mpegts/mux/pes-packetizer.ts'
@@ -159,10 +160,11 @@ function splitAudio({ track, chunks, payload, ptsTicks }: PesUnit): FramePiece[]
   if (reader === undefined) return undefined
   const streamId = pesBytes(chunks.slice(0, 1))[3]!
   const frames: FramePiece[] = []
+  const stats = noSampleStats()
   let at = 0
   let ticks = ptsTicks
   while (at < payload.length) {
-    const frame = reader.read(payload, at)
+    const frame = reader.read(payload, at, stats)
     if (frame === undefined || frame === 'incomplete' || frame.content === undefined)
       return undefined
     const packet = at === 0 ? chunks[0]! : withoutFields(chunks[0]!)

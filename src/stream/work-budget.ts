@@ -14,6 +14,7 @@
 import type { WarningFact } from '../diagnosis/warnings.ts'
 import type { PackagerOutput } from '../hls/packager.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
+import type { SampleStats } from '../mp4/sample.ts'
 import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 import { PACKET_BYTES } from '../mpegts/packet.ts'
 
@@ -118,6 +119,8 @@ const COUNTER_US = {
   foundNals: 0.7,
   addedPackets: 1.5,
   splitFrames: 5,
+  triedHeaders: 0.01,
+  latmFrames: 1,
 } as const satisfies Partial<Record<keyof DemuxerStats, number>>
 
 /** Cost of one payload, however short. */
@@ -159,8 +162,32 @@ export function workOfStats(stats: Readonly<DemuxerStats>): number {
     stats.nalUnits * COUNTER_US.nalUnits +
     stats.nalBytes * COUNTER_US.nalBytes +
     stats.foundNals * COUNTER_US.foundNals +
+    stats.splitFrames * COUNTER_US.splitFrames +
     stats.addedPackets * COUNTER_US.addedPackets +
-    stats.splitFrames * COUNTER_US.splitFrames
+    stats.triedHeaders * COUNTER_US.triedHeaders +
+    stats.latmFrames * COUNTER_US.latmFrames
+  )
+}
+
+/** CPU cost of each event that a counter of the samples of CMAF counts. */
+const SAMPLE_US = {
+  frames: 2,
+  nalUnits: 0.3,
+  parameterSets: 1.5,
+  candidates: 0.08,
+  samples: 2,
+  initSegments: 50,
+} as const satisfies Partial<Record<keyof SampleStats, number>>
+
+/** CPU cost of all samples so far, in nominal microseconds. */
+export function workOfSamples(stats: Readonly<SampleStats>): number {
+  return (
+    stats.frames * SAMPLE_US.frames +
+    stats.nalUnits * SAMPLE_US.nalUnits +
+    stats.parameterSets * SAMPLE_US.parameterSets +
+    stats.candidates * SAMPLE_US.candidates +
+    stats.samples * SAMPLE_US.samples +
+    stats.initSegments * SAMPLE_US.initSegments
   )
 }
 

@@ -16,6 +16,7 @@ import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 import { adtsFrames, h264AccessUnit } from '../support/access-units.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { COSTLY_MEDIA } from './attacks/costly-media.ts'
 import { COSTLY_STREAMS, payloadsOf } from './attacks/costly-streams.ts'
 import { publishCostly } from './attacks/tables.ts'
 import { rounds } from '../support/soak.ts'
@@ -25,6 +26,20 @@ const SECONDS = 2
 const SECOND_US = 1_000_000
 /** Work for which a balance may be exceeded: that of one payload, which may be 7 segments of 24 renditions. */
 const MAX_OVERDRAFT_US = 20_000
+
+/** Nominal work for a packet above which no clean stream comes. */
+const CLEAN_US = 2
+
+/** Media of which most is dropped before it is read; all other costly media is paid for. */
+const BOUNDED_MEDIA = new Set([
+  'none: ADTS frames of 1366 bytes',
+  'ADTS frames of 8 bytes in PES packets of 4 MB',
+  'AC-3 sync words alone',
+  'LATM elements of 64 frames of 1 byte',
+  'LATM elements of one frame of 1 byte',
+  'NAL units of 1 byte in access units of 4 MB',
+  'parameter sets before a slice in access units of 4 MB',
+])
 
 /** Work budget that records its lowest balance. */
 class WatchedBudget extends WorkBudget {
@@ -51,6 +66,7 @@ class TestStream {
       cache: new SegmentCache({ maxBytes: 64e6 }),
       ...{ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, playlistSegments: 6 },
       ...{ lingerSec: 60, reconnectGraceSec: 120 },
+      ...{ formats: ['ts', 'cmaf'], partSec: 0.2 },
       budget: this.budget,
       ...options,
     })
@@ -90,8 +106,16 @@ t.test('any costly stream stays within the work budget of its bytes and time', a
     const subject = new TestStream({ program: costly.program })
     const payloads = payloadsOf(costly)
     const stepUs = payloadUs(10)
-    for (let sec = 0; sec < SECONDS * SECOND_US; sec += stepUs)
+    let packets = 0
+    for (let sec = 0; sec < SECONDS * SECOND_US; sec += stepUs, packets += 7)
       subject.push(payloads.next().value, stepUs)
+    const usPerPacket = subject.budget.spentUs / packets
+    if (name in COSTLY_MEDIA)
+      t.equal(
+        usPerPacket > CLEAN_US,
+        !BOUNDED_MEDIA.has(name),
+        `${name}: ${usPerPacket} us a packet`,
+      )
     t.ok(subject.budget.lowestUs > -MAX_OVERDRAFT_US, `${name}: ${subject.budget.lowestUs}`)
     t.ok(subject.segments <= 1000 + SECONDS * 280, `${name}: ${subject.segments} segments`)
     subject.stream.discard()

@@ -197,6 +197,16 @@ t.test('a change of the sample rate is a change of format and timescale', async 
   t.match(found[0], { decodeTicks: 44_100, format: { timescale: 44_100 } })
 })
 
+t.test('a format that returns is the same object', async (t) => {
+  const samples = new AudioSamples({ codec: 'aac' })
+  const slower = adtsFrames(2)
+  for (const at of [0, 64]) slower[at + 2] = 0x50
+  const found = push(samples, Buffer.concat([adtsFrames(2), slower, adtsFrames(2)]))
+  const formats = found.map(({ format }) => format)
+  t.equal(new Set(formats).size, 2)
+  t.equal(formats.at(-1), formats[0])
+})
+
 t.test('a damaged PES packet is dropped with what came before it', async (t) => {
   const samples = new AudioSamples({ codec: 'aac' })
   const bytes = adtsFrames(4, 64)
@@ -256,6 +266,63 @@ t.test('a sample of E-AC-3 has six blocks and all substreams (TS 102 366 F.3)', 
   )
   t.match(found[0]!.format, { codec: 'eac3', substreams: [{ dependents: 1, channelMap: 0x0200 }] })
 })
+
+t.test('syncframes that come to no sample are read once, and skipped together', async (t) => {
+  const samples = new AudioSamples({ codec: 'eac3' })
+  const whole = syncframe(0, 0, 3)
+  const independent = syncframe(0, 0, 0)
+  const other = syncframe(0, 1, 0)
+  const short = Buffer.concat([
+    ...Array.from({ length: 5 }, () => independent),
+    ...Array.from({ length: 42 }, () => other),
+    Buffer.alloc(2),
+  ])
+  const rounds = 20
+  const bytes = Buffer.concat([whole, whole, ...Array.from({ length: rounds }, () => short), whole])
+  const found = push(samples, bytes)
+  t.equal(found.length, 3)
+  t.match(samples.stats, { dropped: rounds, skippedBytes: 2 * rounds })
+  // Each is read to begin, and again as one of the syncframes; those behind the last of a sample end it.
+  t.ok(samples.stats.frames <= 47 * rounds + 2 * (rounds + 4), `${samples.stats.frames} frames`)
+})
+
+t.test('syncframes before the first substream are skipped together', async (t) => {
+  const samples = new AudioSamples({ codec: 'eac3' })
+  const dependents = Array.from({ length: 7 }, (_, index) => syncframe(1, index, 3))
+  const found = push(samples, Buffer.concat([...dependents, syncframe(0, 0, 3)]), 90_000)
+  t.strictSame(
+    found.map(({ decodeTicks }) => decodeTicks),
+    [48_000],
+  )
+  t.match(samples.stats, { dropped: 1, skippedBytes: 0 })
+})
+
+t.test('a search goes on at the next sync byte', async (t) => {
+  const samples = new AudioSamples({ codec: 'aac' })
+  const noise = Buffer.alloc(10_000, 0x55)
+  noise[5000] = 0xff
+  t.equal(push(samples, Buffer.concat([noise, adtsFrames(3)])).length, 3)
+  t.match(samples.stats, { skippedBytes: 10_000, candidates: 2 })
+})
+
+t.test(
+  '1024 frames of a PES packet are read, and what is more than 16 KiB is skipped',
+  async (t) => {
+    const samples = new AudioSamples({ codec: 'aac' })
+    t.equal(push(samples, adtsFrames(5000, 8)).length, 1024)
+    t.equal(samples.stats.skippedBytes, (5000 - 1024) * 8)
+    const ptsTicks = 90_000 * 60
+    const found = push(samples, adtsFrames(1100, 8), ptsTicks)
+    const rest = push(samples, adtsFrames(1, 8), ptsTicks + 1100 * 1920)
+    t.strictSame([found.length, rest.length], [1024, 77])
+    const last = found.at(-1)!
+    t.equal(
+      rest[0]!.decodeTicks,
+      last.decodeTicks + 1024,
+      'the rest goes on where the PES packet ended',
+    )
+  },
+)
 
 t.test('Opus packets lose their control headers; each lasts what it says', async (t) => {
   const parameters = { codecString: 'opus', sampleRate: 48_000, channels: 2 }

@@ -186,6 +186,19 @@ t.test('a sync sample with a new SPS is dropped until its PPS has come', async (
   t.equal(samples.stats.dropped, 2)
 })
 
+t.test('an access unit of more than 4096 NAL units is dropped', async (t) => {
+  const samples = new VideoSamples('h264')
+  const slices = (count: number) => stream(...Array.from({ length: count }, () => SLICE))
+  samples.push(keyFrame(0))
+  t.ok(samples.push(unit(slices(4096), { dtsTicks: 3000 })))
+  const before = samples.stats.nalUnits
+  t.equal(samples.push(unit(slices(50_000), { dtsTicks: 6000 })), undefined)
+  t.equal(samples.stats.nalUnits - before, 4097)
+  t.equal(samples.push(frame(6000, { startsFrame: false })), undefined, 'what continues it')
+  t.ok(samples.push(frame(9000)))
+  t.equal(samples.stats.dropped, 2)
+})
+
 t.test('a damaged key frame changes no format and is no sync sample', async (t) => {
   const samples = new VideoSamples('h264')
   const first = samples.push(keyFrame(0))!

@@ -14,7 +14,7 @@ import { createHash } from 'node:crypto'
 import { FragmentWriter, type Fragment } from '../../mp4/fragment.ts'
 import type { Id3Event } from '../../mp4/event-message.ts'
 import { encodeInitSegment, timescaleOf, type MediaFormat } from '../../mp4/init-segment.ts'
-import type { Sample } from '../../mp4/sample.ts'
+import type { Sample, SampleStats } from '../../mp4/sample.ts'
 import { SILENT_TICKS, silentSamples } from '../../mp4/silence.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
@@ -41,6 +41,8 @@ interface CmafWriterOptions {
   readonly epoch: string
   readonly slabs: SlabPool
   readonly maxSegmentBytes: number
+  /** Counters of the samples of all renditions. */
+  readonly samples: SampleStats
 }
 
 /** Sample of an audio or video track, with its time in the program. */
@@ -161,7 +163,7 @@ export class CmafWriter implements MediaWriter {
       this.#addEvent(unit)
       return
     }
-    this.#reader ??= createSampleReader(unit.track, this.#format)
+    this.#reader ??= createSampleReader(unit.track, this.#options.samples, this.#format)
     this.#reorderTicks = ticks - unit.dtsTicks
     const samples = this.#reader?.push(unit, this.#liftTicks) ?? []
     for (const sample of samples) {
@@ -256,7 +258,11 @@ export class CmafWriter implements MediaWriter {
     if (this.#carried === undefined) return
     // The frame that it continues is lost, or in another segment.
     if (sample.continues && this.#fragments.decodeTicks === undefined) return
-    const map = this.#mapOf(sample.format, unit.track.language)
+    // Audio may change its format with each frame: until the next timeline, no more init segments are created.
+    const map = this.#needsTimeline
+      ? this.#maps.get(sample.format)
+      : this.#mapOf(sample.format, unit.track.language)
+    if (map === undefined) return
     this.#timelineMap ??= map.uri
     if (map.uri !== this.#timelineMap) {
       this.#needsTimeline = true
@@ -273,9 +279,14 @@ export class CmafWriter implements MediaWriter {
     const isVideo = unit.track.kind === 'video'
     const placed =
       isVideo && !sample.continues ? startAt(sample, this.#decodeTimeOf(sample)) : sample
-    this.#fragments.push(placed)
+    this.#push(placed)
     if (!sample.continues) this.#placedTicks = placed.decodeTicks
     content.push(unit)
+  }
+
+  #push(sample: Sample<MediaFormat>): void {
+    this.#options.samples.samples++
+    this.#fragments.push(sample)
   }
 
   /** Begins audio at the start of a timeline or behind a gap: silence precedes a frame that comes late. */
@@ -284,7 +295,7 @@ export class CmafWriter implements MediaWriter {
     const missingTicks = decodeTicks - this.#toDecodeTicks(this.#listed.ticks, format)
     const count = Math.max(0, Math.floor(missingTicks / SILENT_TICKS))
     const silence = silentSamples(format, decodeTicks - count * SILENT_TICKS, count) ?? []
-    for (const silent of silence) this.#fragments.push(silent)
+    for (const silent of silence) this.#push(silent)
     const [first = sample] = silence
     const ticks = this.#toTicks(first.decodeTicks, format)
     const isStart = this.#listed.ticks === this.#startTicks
@@ -302,7 +313,8 @@ export class CmafWriter implements MediaWriter {
   #mapOf(format: MediaFormat, language: string | undefined): InitSegment {
     const known = this.#maps.get(format)
     if (known !== undefined) return known
-    const { epoch, name } = this.#options
+    const { epoch, name, samples } = this.#options
+    samples.initSegments++
     const bytes = encodeInitSegment({ id: 1, format, ...(language !== undefined && { language }) })
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, HASH_DIGITS)
     const map = { uri: initUri(epoch, name, hash), bytes }
@@ -355,7 +367,7 @@ export class CmafWriter implements MediaWriter {
     const count = Math.max(0, Math.ceil(missingTicks / SILENT_TICKS))
     const silence = this.#isReference ? undefined : silentSamples(format, fromTicks, count)
     if (silence === undefined) return Math.max(counted, lastTicks)
-    for (const silent of silence) this.#fragments.push(silent)
+    for (const silent of silence) this.#push(silent)
     this.#silentTicks = fromTicks + count * SILENT_TICKS
     return Math.min(this.#silentTicks, lastTicks)
   }
@@ -394,6 +406,7 @@ export class CmafWriter implements MediaWriter {
 
   /** Adds timed metadata to the open fragment. */
   #addEvent(unit: PesUnit): void {
+    this.#options.samples.samples++
     const { payload: tag } = unit
     const ptsTicks = unit.ptsTicks + this.#liftTicks
     if (tag.toString('latin1', 0, 3) !== 'ID3' || ptsTicks < 0) return

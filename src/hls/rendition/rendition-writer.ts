@@ -10,6 +10,7 @@
  * @module
  */
 import { totalBytes } from '../../binary/total-bytes.ts'
+import type { SampleStats } from '../../mp4/sample.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../../mpegts/mux/program-tables.ts'
 import type { Track } from '../../mpegts/track.ts'
@@ -54,6 +55,8 @@ export interface RenditionWriterOptions {
   readonly epoch: string
   readonly maxSegmentBytes: number
   readonly slabs: SlabPool
+  /** Counters of the samples of all renditions. */
+  readonly samples: SampleStats
 }
 
 /** The parts of a segment precede it. */

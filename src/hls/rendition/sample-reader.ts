@@ -8,7 +8,7 @@ import { opusChannels } from '../../codec/opus.ts'
 import type { OpusFormat } from '../../mp4/audio-format.ts'
 import { AudioSamples, type AudioSource } from '../../mp4/audio-samples.ts'
 import type { MediaFormat } from '../../mp4/init-segment.ts'
-import type { Sample } from '../../mp4/sample.ts'
+import type { Sample, SampleStats } from '../../mp4/sample.ts'
 import { VideoSamples } from '../../mp4/video-samples.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import type { Track, TrackParameters } from '../../mpegts/track.ts'
@@ -27,13 +27,18 @@ export interface SampleReader {
 }
 
 /**
+ * @param stats  to count in
  * @param earlier  format of the track's samples before
  * @returns undefined for a codec that CMAF does not carry here
  */
-export function createSampleReader(track: Track, earlier?: MediaFormat): SampleReader | undefined {
-  if (track.codec === 'h264' || track.codec === 'h265') return new VideoReader(track.codec)
+export function createSampleReader(
+  track: Track,
+  stats: SampleStats,
+  earlier?: MediaFormat,
+): SampleReader | undefined {
+  if (track.codec === 'h264' || track.codec === 'h265') return new VideoReader(track.codec, stats)
   const source = audioSource(track, earlier)
-  return source && new AudioReader(source)
+  return source && new AudioReader(source, stats)
 }
 
 function audioSource({ codec, parameters }: Track, earlier?: MediaFormat): AudioSource | undefined {
@@ -83,8 +88,8 @@ class VideoReader implements SampleReader {
   readonly inexpressible = 0
   readonly #samples: VideoSamples
 
-  constructor(codec: 'h264' | 'h265') {
-    this.#samples = new VideoSamples(codec)
+  constructor(codec: 'h264' | 'h265', stats: SampleStats) {
+    this.#samples = new VideoSamples(codec, stats)
   }
 
   push(unit: PesUnit, liftTicks: number): readonly Sample<MediaFormat>[] {
@@ -103,8 +108,8 @@ class VideoReader implements SampleReader {
 class AudioReader implements SampleReader {
   readonly #samples: AudioSamples
 
-  constructor(source: AudioSource) {
-    this.#samples = new AudioSamples(source)
+  constructor(source: AudioSource, stats: SampleStats) {
+    this.#samples = new AudioSamples(source, stats)
   }
 
   get nextTicks(): number | undefined {

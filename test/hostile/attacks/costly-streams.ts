@@ -16,6 +16,7 @@ import {
   type PmtStream,
 } from '../../mpegts/ts-builder.ts'
 import { adtsFrames, h264AccessUnit } from '../../support/access-units.ts'
+import { COSTLY_MEDIA } from './costly-media.ts'
 
 const PACKET_BYTES = 188
 const PACKETS_PER_PAYLOAD = 7
@@ -54,6 +55,8 @@ export interface CostlyStream {
 const BARE_KEY = nals('0000000165888040')
 const KEY = h264AccessUnit({ key: true, sizeBytes: 100 })
 const DELTA = h264AccessUnit({ key: false, sizeBytes: 60 })
+/** Tag of 10 bytes without frames. */
+const ID3_TAG = Buffer.from('ID3\x04\0\0\0\0\0\x0a0123456789', 'latin1')
 
 /** Streams by name. */
 export const COSTLY_STREAMS: Readonly<Record<string, () => CostlyStream>> = {
@@ -317,6 +320,10 @@ export const COSTLY_STREAMS: Readonly<Record<string, () => CostlyStream>> = {
   'splices of 4 KiB with a time each, 16 renditions': () => spliced('command'),
   'splices of 40 bytes, 16 renditions': () => spliced('small'),
   'no splices, 16 renditions': () => spliced('none'),
+  'a unit a packet, ID3': () => ({
+    ...unitsAt([METADATA], ID3_TAG, (turn) => turn * 10, 10),
+    opening: media(VIDEO, METADATA).unit(VIDEO.pid, pesPacket(KEY, { ptsTicks: 0 })),
+  }),
   'metadata ahead of its time': () => ({
     ...unitsAt([METADATA], Buffer.alloc(10), (turn) => 500_000 + turn),
     opening: media(VIDEO, METADATA).unit(VIDEO.pid, pesPacket(KEY, { ptsTicks: 0 })),
@@ -362,6 +369,7 @@ export const COSTLY_STREAMS: Readonly<Record<string, () => CostlyStream>> = {
     const five = Buffer.concat(Array.from({ length: 5 }, () => nullPacket()))
     return raw(Buffer.concat([five, Buffer.alloc(PACKET_BYTES * 2, 1)]))
   },
+  ...COSTLY_MEDIA,
 }
 
 const SPS_HEX = '6742c00dda05067e7c0440000003004000000f03c50aa8'
