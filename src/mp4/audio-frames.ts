@@ -18,7 +18,6 @@ import type {
   AudioParameters,
   DecodeAudioFrameHeader,
 } from '../codec/audio-frame.ts'
-import { encodeAudioSpecificConfig } from '../codec/audio-specific-config.ts'
 import { decodeMpegAudioHeader } from '../codec/mpeg-audio.ts'
 import { decodeOpusAccessUnit } from '../codec/opus.ts'
 import type { ProgramConfig } from '../codec/program-config.ts'
@@ -71,6 +70,8 @@ const MAX_SYNCFRAMES = 48
 export function aacReader(signaled?: AudioParameters, earlier?: ProgramConfig): AudioFrameReader {
   let programConfig = earlier
   const sbr = /^mp4a\.40\.(5|29)$/.exec(signaled?.codecString ?? '')?.[1]
+  const signaledKey =
+    sbr === undefined ? '' : `${sbr} ${signaled?.sampleRate} ${signaled?.channels}`
   return {
     syncByte: 0xff,
     decodeHeader: decodeAdtsHeader,
@@ -88,7 +89,8 @@ export function aacReader(signaled?: AudioParameters, earlier?: ProgramConfig): 
         const content: AudioContent = {
           payload: bytes.subarray(at + headerBytes, at + sizeBytes),
           samples: AAC_FRAME_SAMPLES,
-          formatKey: `aac ${encodeAudioSpecificConfig(config).toString('hex')}`,
+          // Profile, sample rate and channels of the header, without its private bit.
+          formatKey: `aac ${bytes[at + 2]! & 0xfd} ${bytes[at + 3]! >> 6} ${signaledKey}`,
           createFormat: () => ({ codec: 'aac', parameters: config.parameters, timescale, config }),
         }
         return { sizeBytes, content }
