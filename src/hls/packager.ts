@@ -11,7 +11,6 @@
  */
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import { SlabPool } from '../mpegts/mux/slab-pool.ts'
-import { noSampleStats, type SampleStats } from '../mp4/sample.ts'
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
 import { TICKS_PER_SEC, type Times } from '../mpegts/timestamps.ts'
@@ -48,6 +47,7 @@ import {
   type WriterOutput,
 } from './rendition/rendition-writer.ts'
 import { RenditionBarrier } from './rendition/rendition-barrier.ts'
+import { noSampleStats, type SampleStats } from './rendition/sample-reader.ts'
 import { TrackSelection } from './rendition/track-selection.ts'
 import type { SourceFact } from './source-fact.ts'
 import type { DateRange } from './date-range.ts'

@@ -12,9 +12,8 @@
  * @module
  */
 import type { WarningFact } from '../diagnosis/warnings.ts'
-import type { PackagerOutput } from '../hls/packager.ts'
+import type { Packager, PackagerOutput } from '../hls/packager.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
-import type { SampleStats } from '../mp4/sample.ts'
 import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 import { PACKET_BYTES } from '../mpegts/packet.ts'
 
@@ -169,6 +168,8 @@ export function workOfStats(stats: Readonly<DemuxerStats>): number {
   )
 }
 
+type SampleStats = Packager['sampleStats']
+
 /** CPU cost of each event that a counter of the samples of CMAF counts. */
 const SAMPLE_US = {
   frames: 2,
@@ -180,7 +181,7 @@ const SAMPLE_US = {
 } as const satisfies Partial<Record<keyof SampleStats, number>>
 
 /** CPU cost of all samples so far, in nominal microseconds. */
-export function workOfSamples(stats: Readonly<SampleStats>): number {
+export function workOfSamples(stats: SampleStats): number {
   return (
     stats.frames * SAMPLE_US.frames +
     stats.nalUnits * SAMPLE_US.nalUnits +

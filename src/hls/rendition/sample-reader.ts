@@ -13,6 +13,8 @@ import { VideoSamples } from '../../mp4/video-samples.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import type { Track, TrackParameters } from '../../mpegts/track.ts'
 
+export { noSampleStats, type SampleStats } from '../../mp4/sample.ts'
+
 /** `push` each PES packet of a timeline in order. */
 export interface SampleReader {
   /** End of the latest sample in its timescale, where it is known without the next one: of audio. */
