@@ -80,7 +80,8 @@ function opusUnits(track: Track, count: number): PesUnit[] {
     const pes = pesPacket(packet, { ptsTicks, streamId: 0xbd })
     const { bytes } = new TsBuilder().unit(track.pid, pes)
     const times = { ptsTicks, dtsTicks: ptsTicks }
-    return { ...audioUnits(0, 1)[0]!, track, chunks: [bytes], sizeBytes: bytes.length, ...times }
+    const content = { chunks: [bytes], sizeBytes: bytes.length, payload: packet }
+    return { ...audioUnits(0, 1)[0]!, track, ...content, ...times }
   })
 }
 
@@ -140,12 +141,14 @@ t.test('channels that AAC tells once are known behind a discontinuity', async (t
 t.test('AAC with several raw data blocks in a frame is told of', async (t) => {
   const blocks = clip(8).map((value) => {
     if (isVideo(value)) return value
-    const bytes = Buffer.concat(value.chunks)
-    for (let at = bytes.indexOf('fff14c', 0, 'hex'); at >= 0;) {
-      bytes[at + 6]! |= 1
-      at = bytes.indexOf('fff14c', at + 1, 'hex')
+    const [bytes, payload] = [Buffer.concat(value.chunks), Buffer.from(value.payload)]
+    for (const frames of [bytes, payload]) {
+      for (let at = frames.indexOf('fff14c', 0, 'hex'); at >= 0;) {
+        frames[at + 6]! |= 1
+        at = frames.indexOf('fff14c', at + 1, 'hex')
+      }
     }
-    return { ...value, chunks: [bytes] }
+    return { ...value, chunks: [bytes], payload }
   })
   for (const formats of [['ts', 'cmaf'], ['cmaf']] as const) {
     const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, formats })

@@ -510,7 +510,8 @@ function unreadUnits(payloads: readonly Uint8Array[]): PesUnit[] {
       pesPacket(payload, { ptsTicks, streamId: 0xc0 }),
     )
     const times = { ptsTicks, dtsTicks: ptsTicks }
-    return { ...audioUnit(0), track: UNREAD, chunks: [bytes], sizeBytes: bytes.length, ...times }
+    const content = { chunks: [bytes], sizeBytes: bytes.length, payload: Buffer.from(payload) }
+    return { ...audioUnit(0), track: UNREAD, ...content, ...times }
   })
 }
 
