@@ -115,8 +115,9 @@ const COUNTER_US = {
   malformedPes: 1,
   nalUnits: 1.5,
   nalBytes: 0.02,
-  foundNals: 0.7,
+  foundNals: 0.5,
   addedPackets: 1.5,
+  splitPes: 2,
   splitFrames: 5,
   triedHeaders: 0.01,
   latmFrames: 1,
@@ -161,6 +162,7 @@ export function workOfStats(stats: Readonly<DemuxerStats>): number {
     stats.nalUnits * COUNTER_US.nalUnits +
     stats.nalBytes * COUNTER_US.nalBytes +
     stats.foundNals * COUNTER_US.foundNals +
+    stats.splitPes * COUNTER_US.splitPes +
     stats.splitFrames * COUNTER_US.splitFrames +
     stats.addedPackets * COUNTER_US.addedPackets +
     stats.triedHeaders * COUNTER_US.triedHeaders +

@@ -61,6 +61,8 @@ export function createDemuxerStats() {
     foundNals: 0,
     /** Transport packets added to PES packets by inserted NAL units and by the conversion from LATM. */
     addedPackets: 0,
+    /** PES packets of video that are cut anew into frames. */
+    splitPes: 0,
     /** Video frames in PES packets of their own, since those sent were not frames. */
     splitFrames: 0,
     /** Places at which a frame header of audio was looked for. */

@@ -169,6 +169,7 @@ export class FrameSplitter {
   #split(pes: VideoPes, times: Times | undefined, starts: readonly FrameStart[]): FramePes[] {
     const { payload, damaged } = pes
     const at = this.#sizeBytes - payload.length
+    this.#stats.splitPes++
     this.#held.push(payload)
     this.#heldBytes += payload.length
     this.#marks.push({ at, stamp: times })
