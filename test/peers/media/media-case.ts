@@ -21,10 +21,11 @@ export interface Source {
  * - `damaged`: packets were lost; the access unit at the start of each segment is byte for byte as sent.
  * - `completed`: byte for byte, with inserted NAL units; the decoded frames are the same.
  * - `rewrapped`: video byte for byte; audio in another framing, whose decoded frames are the same.
+ * - `framed`: byte for byte, each video frame in a PES packet of its own.
  * - `silenced`: byte for byte, then silent audio after the end of the audio track.
  */
 export type BytesOut =
-  'same' | 'from-key-frame' | 'damaged' | 'completed' | 'rewrapped' | 'silenced'
+  'same' | 'from-key-frame' | 'damaged' | 'completed' | 'rewrapped' | 'framed' | 'silenced'
 
 /** All versions of a playlist. */
 export interface ExpectedPlaylist {

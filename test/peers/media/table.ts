@@ -13,6 +13,7 @@ const BYTES_OUT: Readonly<Record<BytesOut, string>> = {
   damaged: 'without the lost packets',
   completed: 'byte for byte, with inserted NAL units',
   rewrapped: 'video byte for byte, the same AAC frames in ADTS',
+  framed: 'byte for byte, each frame in a PES packet of its own',
   silenced: 'byte for byte, then silent audio',
 }
 

@@ -70,8 +70,7 @@ export const MUXERS: readonly MediaCase[] = [
         pesPacket(payload.subarray(payload.length >> 1), { length: 'none' }),
       ]),
     playlist: USUAL,
-    findings: ['TS_PTS_MISSING'],
-    cmaf: { findings: [] },
+    bytesOut: 'framed',
   },
   {
     name: 'empty-pes',
