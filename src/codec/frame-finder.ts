@@ -82,6 +82,7 @@ export class FrameFinder {
     const restBytes = this.#rest.length
     const offset = this.#sizeBytes - restBytes
     this.#sizeBytes += piece.length
+    this.#stats.nalBytes += restBytes
     const starts: FrameStart[] = []
     let begin = 0
     let nalAt = this.#nalAt
@@ -123,6 +124,7 @@ export class FrameFinder {
     { at, damaged, starts }: { at: number; damaged: boolean; starts: FrameStart[] },
   ): void {
     this.#stats.foundNals++
+    if (nal.length < NAL_HEADER_BYTES) return
     const role = this.#roleOf(nal)
     if (role === 'other') return
     if (role !== 'slice') {

@@ -55,6 +55,11 @@ export class FrameClock<Frame extends UntimedFrame> {
     this.#orderStep = orderStep
   }
 
+  /** Frames whose times are not known. */
+  get waiting(): readonly Frame[] {
+    return this.#waiting
+  }
+
   /** @returns the frames whose times are known now, in decoding order; those before the first stamp never are */
   push(frame: Frame): [Frame, Times][] {
     const { stamp } = frame

@@ -24,6 +24,9 @@ import type { RawPes } from './pes-assembler.ts'
 /** Maximum size of an incomplete frame, and of those that wait for their times; a key frame of 4K at 80 Mbit/s has 2 MB. */
 const MAX_HELD_BYTES = 4 * 1024 * 1024
 
+/** Maximum number of pieces of an incomplete frame: one of 4 MB in PES packets of a transport packet each. */
+const MAX_HELD_PIECES = 32_768
+
 /** PES packets that are told apart before it is known whether a frame begins in them. */
 const MAX_MARKS = 256
 
@@ -68,7 +71,14 @@ interface OpenFrame extends UntimedFrame {
   readonly restOf?: Times | undefined
 }
 
+/** Highest declared frame rate that is believed before frames are counted. */
+const MAX_FRAME_RATE = 120
+
 const NOTHING = Buffer.alloc(0)
+
+/** Offset of stream_id in a PES packet, and its lowest value for video (ISO/IEC 13818-1 Table 2-22). */
+const STREAM_ID_AT = 3
+const VIDEO_STREAM_ID = 0xe0
 
 /** Length and flags of an adaptation field with nothing but a PCR (ISO/IEC 13818-1 2.4.3.4). */
 const PCR_FIELD = Buffer.from([7, 0x10])
@@ -95,7 +105,6 @@ export class FrameSplitter {
   /** Bytes of the open frame, and those behind it. */
   #held: Buffer[] = []
   #heldBytes = 0
-  #waitingBytes = 0
   /** End of the latest PES packet that lacks bytes. */
   #damagedEnd = 0
 
@@ -122,7 +131,8 @@ export class FrameSplitter {
    * @returns the frames that are complete; undefined while a PES packet is a frame or a part of one: it stays as it is
    */
   push(pes: VideoPes, times: Times | undefined, frameRate?: number): FramePes[] | undefined {
-    this.#clock.declaredTicks = frameRate && TICKS_PER_SEC / frameRate
+    const isUsual = frameRate !== undefined && frameRate >= 1 && frameRate <= MAX_FRAME_RATE
+    this.#clock.declaredTicks = isUsual ? TICKS_PER_SEC / frameRate : undefined
     const { payload, damaged } = pes
     const at = this.#sizeBytes
     this.#sizeBytes += payload.length
@@ -153,9 +163,10 @@ export class FrameSplitter {
     this.#startsFrame = starts.length > 0
     this.#passed = times ?? this.#passed
     this.#unusedStamp = this.#startsFrame ? undefined : times
-    // What follows without a PTS goes on from here.
+    // What follows without a PTS goes on from here; a frame with a stamp does not wait.
+    const stamp = this.#passed
     for (const start of starts) {
-      this.#clock.push({ ...start, stamp: times, payload: NOTHING, damaged: false, pcr: undefined })
+      this.#clock.push({ ...start, stamp, payload: NOTHING, damaged: false, pcr: undefined })
     }
   }
 
@@ -210,16 +221,14 @@ export class FrameSplitter {
     const { startsOrder, order, stamp, damaged, restOf } = open
     const frame = { startsOrder, order, stamp, payload, damaged, pcr: pcr?.bytes }
     if (restOf !== undefined) return [this.#encode(frame, restOf, false)]
-    this.#waitingBytes += payload.length
     const timed = this.#clock.push(frame)
-    return this.#time(this.#waitingBytes > MAX_HELD_BYTES ? this.#clock.flush() : timed)
+    const waitingBytes = this.#clock.waiting.reduce((sum, it) => sum + it.payload.length, 0)
+    if (waitingBytes > MAX_HELD_BYTES) timed.push(...this.#clock.flush())
+    return this.#time(timed)
   }
 
   #time(frames: readonly [Frame, Times][]): FramePes[] {
-    return frames.map(([frame, times]) => {
-      this.#waitingBytes -= frame.payload.length
-      return this.#encode(frame, times, true)
-    })
+    return frames.map(([frame, times]) => this.#encode(frame, times, true))
   }
 
   /** @returns the bytes from the start of the open frame to an offset in the elementary stream */
@@ -248,7 +257,7 @@ export class FrameSplitter {
     while (this.#marks.length > 1 && this.#marks[1]!.at <= earliestAt) this.#marks.shift()
     if (this.#marks.length > MAX_MARKS) this.#marks.splice(1, 1)
     this.#pcrs.length = Math.min(1, this.#pcrs.length)
-    if (this.#heldBytes <= MAX_HELD_BYTES) return
+    if (this.#heldBytes <= MAX_HELD_BYTES && this.#held.length <= MAX_HELD_PIECES) return
     if (this.#open !== undefined) this.#stats.oversizedPes++
     this.#open = undefined
     this.#take(this.#sizeBytes)
@@ -307,9 +316,10 @@ function findPcrs({ chunks, headerBytes }: VideoPes, at: number): Pcr[] {
   return pcrs
 }
 
-/** @returns stream_id of the PES packet that begins in a transport packet */
+/** @returns stream_id of the PES packet that begins in a transport packet; that of video if it is in the next one */
 function streamIdOf(packet: Buffer): number {
-  return packet[(payloadOffset(packet, 0) ?? 0) + 3]!
+  const at = (payloadOffset(packet, 0) ?? PACKET_BYTES) + STREAM_ID_AT
+  return at < PACKET_BYTES ? packet[at]! : VIDEO_STREAM_ID
 }
 
 /** @returns start of a transport packet with the PID and priority of another, and the given PCR alone */

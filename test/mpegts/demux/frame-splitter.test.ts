@@ -1,9 +1,15 @@
 /** Frames of video that is cut into PES packets anywhere, against the same video with a frame in each PES packet. */
 import * as fc from 'fast-check'
 import t from 'tap'
+import { createDemuxerStats } from '../../../src/mpegts/demux/demuxer-stats.ts'
+import {
+  FrameSplitter,
+  type FramePes,
+  type VideoPes,
+} from '../../../src/mpegts/demux/frame-splitter.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import { demux, payloadOf, readFixture, unitsOf } from '../demux.ts'
-import { pesPacket, TsBuilder } from '../ts-builder.ts'
+import { pesPacket, TsBuilder, tsPacket } from '../ts-builder.ts'
 
 const PID = 0x100
 
@@ -130,3 +136,51 @@ for (const [name, source] of SOURCES) {
     )
   })
 }
+
+/** PES packet of frames with so many bytes each, without parameter sets. */
+function pesOf(frames: number, sizeBytes: number): VideoPes {
+  const frame = Buffer.alloc(sizeBytes, 0xaa)
+  frame.set([0, 0, 0, 1, 0x09, 0xf0, 0, 0, 0, 1, 0x65])
+  const payload = Buffer.concat(Array.from({ length: frames }, () => frame))
+  return {
+    chunks: [tsPacket({ pid: PID })],
+    sizeBytes: 188,
+    headerBytes: 14,
+    payload,
+    damaged: false,
+  }
+}
+
+t.test('frames before the first PTS are dropped, however many, and none after it', async (t) => {
+  const splitter = new FrameSplitter('h264', createDemuxerStats())
+  for (let sec = 0; sec < 8; sec++) t.strictSame(splitter.push(pesOf(10, 100_000), undefined), [])
+  const frames: FramePes[] = []
+  for (let ticks = 0; ticks < 300_000; ticks += 30_000) {
+    const times = { ptsTicks: ticks, dtsTicks: ticks }
+    frames.push(...(splitter.push(pesOf(10, 100_000), times) ?? []))
+  }
+  frames.push(...splitter.flush())
+  t.strictSame(
+    frames.map(({ times }) => times.dtsTicks),
+    Array.from({ length: 100 }, (_, index) => index * 3000),
+  )
+})
+
+t.test('what is held of a frame that does not end is bounded, in bytes and pieces', async (t) => {
+  for (const sizeBytes of [1, 100_000]) {
+    const stats = createDemuxerStats()
+    const splitter = new FrameSplitter('h264', stats)
+    const times = { ptsTicks: 0, dtsTicks: 0 }
+    splitter.push(pesOf(2, 1000), times)
+    const rest = { ...pesOf(1, 1000), payload: Buffer.alloc(sizeBytes, 0xaa) }
+    for (let count = 0; count < 33_000 && stats.oversizedPes === 0; count++) {
+      splitter.push(rest, undefined)
+    }
+    t.equal(stats.oversizedPes, 1)
+    const frames = [...splitter.push(pesOf(2, 1000), times)!, ...splitter.flush()]
+    t.strictSame(
+      frames.map(({ pes }) => pes.payload.length),
+      [1000, 1000],
+    )
+  }
+})
