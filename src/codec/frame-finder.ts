@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { findStartCode, MAX_HEAD_BYTES } from './annex-b.ts'
+import { findStartCode, MAX_HEAD_BYTES, MAX_NAL_UNITS } from './annex-b.ts'
 import { readH264ParameterSet } from './h264.ts'
 import { H264_SLICE_HEAD_BYTES, H264Pictures } from './h264-pictures.ts'
 import { readH265ParameterSet } from './h265.ts'
@@ -12,10 +12,10 @@ import { H265_SLICE_HEAD_BYTES, H265Pictures } from './h265-pictures.ts'
 import type { ParameterSetKind, VideoCodec } from './parameter-sets.ts'
 import type { Picture } from './picture.ts'
 
-export interface FrameStart extends Omit<Picture, 'startsFrame'> {
+export interface PictureStart extends Picture {
   /** Offset in the elementary stream: of the zero byte before the start code, if there is one (H.264 B.1.2). */
   readonly at: number
-  /** Offset of the latest slice of the frame before; -1 without one. */
+  /** Offset of the latest slice of the picture before; -1 without one. */
   readonly latestSliceAt: number
 }
 
@@ -33,6 +33,7 @@ const NOTHING = Buffer.alloc(0)
 /** Counters of the work done; none ever decreases. */
 export interface FrameFinderStats {
   foundNals: number
+  nalUnits: number
   nalBytes: number
 }
 
@@ -41,6 +42,8 @@ export class FrameFinder {
   readonly #codec: VideoCodec
   readonly #stats: FrameFinderStats
   readonly #pictures: H264Pictures | H265Pictures
+  /** Latest parameter set of each kind: most are repeated. */
+  readonly #latestSets = new Map<ParameterSetKind, Buffer>()
   /** Size of all pieces. */
   #sizeBytes = 0
   /** Bytes of the latest pieces that are read again with the next one: an unfinished start code or NAL unit. */
@@ -58,8 +61,8 @@ export class FrameFinder {
     this.#pictures = codec === 'h264' ? new H264Pictures() : new H265Pictures()
   }
 
-  /** Whether a frame was found. */
-  get hasFrame(): boolean {
+  /** Whether a slice was found. */
+  get hasSlice(): boolean {
     return this.#latestSliceAt >= 0
   }
 
@@ -75,19 +78,19 @@ export class FrameFinder {
 
   /**
    * @param damaged  whether bytes were lost: no parameter set is taken from it
-   * @returns frames whose first slice is in all pieces so far, each once
+   * @returns pictures whose first slice is in all pieces so far, each once; a second field is one
    */
-  push(piece: Buffer, damaged: boolean): FrameStart[] {
+  push(piece: Buffer, damaged: boolean): PictureStart[] {
     const bytes = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece])
     const restBytes = this.#rest.length
     const offset = this.#sizeBytes - restBytes
     this.#sizeBytes += piece.length
     this.#stats.nalBytes += restBytes
-    const starts: FrameStart[] = []
+    const starts: PictureStart[] = []
     let begin = 0
     let nalAt = this.#nalAt
-    let codeAt = findStartCode(bytes, nalAt ?? 0)
-    for (;;) {
+    let codeAt = findStartCode(bytes, Math.max(nalAt ?? 0, restBytes - 2))
+    for (let count = 0; count < MAX_NAL_UNITS; count++) {
       if (nalAt !== undefined) {
         const end = codeAt === -1 ? bytes.length : codeAt
         if (codeAt === -1 && end - nalAt < this.#bytesWanted(bytes, nalAt)) break
@@ -101,15 +104,17 @@ export class FrameFinder {
       nalAt = codeAt + 3
       codeAt = findStartCode(bytes, nalAt)
     }
+    // A piece with more NAL units than an access unit may have is not read to its end.
+    if (codeAt !== -1) nalAt = undefined
     const from = nalAt === undefined ? endWithoutZeros(bytes) : begin
     this.#rest = Buffer.from(bytes.subarray(from))
     this.#nalAt = nalAt === undefined ? undefined : nalAt - from
     return starts
   }
 
-  /** @returns the frame whose first slice ends with the latest piece, if it was not found before */
-  endNal(damaged: boolean): FrameStart[] {
-    const starts: FrameStart[] = []
+  /** @returns the picture whose first slice ends with the latest piece, if it was not found before */
+  endNal(damaged: boolean): PictureStart[] {
+    const starts: PictureStart[] = []
     const at = this.#sizeBytes - this.#rest.length
     if (this.#nalAt !== undefined && this.#nalAt < this.#rest.length) {
       this.#take(this.#rest.subarray(this.#nalAt), { at, damaged, starts })
@@ -121,7 +126,7 @@ export class FrameFinder {
 
   #take(
     nal: Buffer,
-    { at, damaged, starts }: { at: number; damaged: boolean; starts: FrameStart[] },
+    { at, damaged, starts }: { at: number; damaged: boolean; starts: PictureStart[] },
   ): void {
     this.#stats.foundNals++
     if (nal.length < NAL_HEADER_BYTES) return
@@ -130,24 +135,28 @@ export class FrameFinder {
     if (role !== 'slice') {
       this.#leadAt ??= at
       if (role !== 'leading' && !damaged && nal.length < MAX_HEAD_BYTES) {
-        this.#stats.nalBytes += nal.length
-        this.#pictures.pushSet(this.#readSet(role, nal))
+        this.#learn(role, nal)
       }
       return
     }
     const picture = this.#pictures.pushSlice(nal)
-    if (picture?.startsFrame === true) {
-      const { startsOrder, order } = picture
-      const latestSliceAt = this.#latestSliceAt
-      starts.push({ at: this.#leadAt ?? at, latestSliceAt, startsOrder, order })
+    if (picture !== undefined) {
+      starts.push({ ...picture, at: this.#leadAt ?? at, latestSliceAt: this.#latestSliceAt })
     }
     this.#leadAt = undefined
     this.#latestSliceAt = at
   }
 
-  #readSet(kind: ParameterSetKind, nal: Buffer) {
-    if (this.#codec === 'h265') return readH265ParameterSet(kind, nal)
-    return readH264ParameterSet(kind === 'sps' ? 'sps' : 'pps', nal)
+  #learn(kind: ParameterSetKind, nal: Buffer): void {
+    if (this.#latestSets.get(kind)?.equals(nal) === true) return
+    this.#latestSets.set(kind, Buffer.from(nal))
+    this.#stats.nalUnits++
+    this.#stats.nalBytes += nal.length
+    this.#pictures.pushSet(
+      this.#codec === 'h265'
+        ? readH265ParameterSet(kind, nal)
+        : readH264ParameterSet(kind === 'sps' ? 'sps' : 'pps', nal),
+    )
   }
 
   #bytesWanted(bytes: Buffer, at: number): number {

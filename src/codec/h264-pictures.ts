@@ -120,10 +120,13 @@ export class H264Pictures {
     return { ...begin, frameNumber, isField, isBottom, idrId, orders }
   }
 
-  /** PicOrderCnt of a picture of type 0 (8.2.1.1); undefined for others, which are presented as they are decoded. */
-  #orderOf({ syntax, orders, isIdr, isReference, isField }: SliceHeader): number | undefined {
+  /**
+   * @returns order of the top field, or only field, for type 0 (8.2.1.1); undefined for others: those of type 2 are presented
+   *   as they are decoded, and those of type 1, which nobody sends, are taken for such
+   */
+  #orderOf({ syntax, orders, isIdr, isReference }: SliceHeader): number | undefined {
     if (syntax?.orderType !== 0) return undefined
-    const [low = 0, bottom = 0] = orders
+    const [low = 0] = orders
     if (isIdr) {
       this.#orderHigh = 0
       this.#orderLow = 0
@@ -133,7 +136,7 @@ export class H264Pictures {
       this.#orderHigh = high
       this.#orderLow = low
     }
-    return high + low + (isField ? 0 : Math.min(0, bottom))
+    return high + low
   }
 }
 

@@ -258,6 +258,7 @@ export class Demuxer {
       : [...this.#streams.values()].reduce((a, b) => (a.pes.sizeBytes >= b.pes.sizeBytes ? a : b))
     this.#openBytes -= pes.sizeBytes
     pes.take()
+    pes.handleLoss()
     this.#stats.oversizedPes++
   }
 

@@ -9,7 +9,13 @@ import type { DemuxerStats } from './demuxer-stats.ts'
 import { inspectUnit } from './inspect-unit.ts'
 import { areSameParameters, type Codec, type Track, type TrackParameters } from '../track.ts'
 import { PACKET_BYTES } from '../packet.ts'
-import { decodePesHeader, elementaryPayload, findPesHeader, type PesHeader } from '../pes.ts'
+import {
+  decodePesHeader,
+  elementaryPayload,
+  findPesHeader,
+  PES_PREFIX_BYTES,
+  type PesHeader,
+} from '../pes.ts'
 import { type FramePes, FrameSplitter, type VideoPes } from './frame-splitter.ts'
 import { PesAssembler } from './pes-assembler.ts'
 import { StreamType } from '../psi/stream-type.ts'
@@ -99,7 +105,11 @@ export class ElementaryStream {
     const { sizeBytes: headerBytes } = header
     const pes = { ...raw, headerBytes, payload: elementaryPayload(raw.chunks, headerBytes) }
     const stamp = header.ptsTicks === undefined ? undefined : times
-    const frames = this.#splitter?.push(pes, stamp, this.#track.parameters?.frameRate)
+    // Padding, for one, is no part of the elementary stream.
+    const hasHeader = headerBytes > PES_PREFIX_BYTES
+    const frames = hasHeader
+      ? this.#splitter?.push(pes, stamp, this.#track.parameters?.frameRate)
+      : undefined
     if (frames !== undefined) yield* this.#makeUnits(frames)
     else if (times !== undefined) yield* this.#makeUnit(pes, times, this.#splitter?.startsFrame)
   }

@@ -20,6 +20,8 @@ const MAX_FRAME_TICKS = TICKS_PER_SEC
 export interface UntimedFrame extends Omit<Picture, 'startsFrame'> {
   /** Its times as sent; undefined without a PTS. */
   readonly stamp: Times | undefined
+  /** Whether bytes were lost: frames may be missing. */
+  readonly damaged: boolean
 }
 
 /**
@@ -34,15 +36,19 @@ export class FrameClock<Frame extends UntimedFrame> {
   #waiting: Frame[] = []
   /** Duration of a frame; undefined until it is known. */
   #frameTicks: number | undefined
-  /** DTS of the latest stamp, and the number of frames since. */
+  /** DTS of the latest stamp pushed, the number of frames since, and whether bytes of one were lost. */
   #stampTicks: number | undefined
   #framesSince = 0
+  #hasLoss = false
   /** Order of the latest frame pushed. */
   #pushedOrder: number | undefined
-  /** Step of the order from one frame to the next: greatest common divisor of all that were seen. */
+  readonly #usualStep: number
+  /** Step of the order from one frame to the next: greatest common divisor of all that were seen in this order. */
   #orderStep: number
-  /** DTS of the latest frame released. */
+  /** DTS of the latest frame released, and that of the latest stamp released, with the number of frames since. */
   #dtsTicks: number | undefined
+  #baseTicks = 0
+  #framesOfBase = 0
   /** Order of the first frame of this order, and the number of frames released since. */
   #firstOrder: number | undefined
   #framesOfOrder = 0
@@ -52,6 +58,7 @@ export class FrameClock<Frame extends UntimedFrame> {
 
   /** @param orderStep  usual step of the order from one frame to the next: 2 in H.264, which counts fields, 1 in H.265 */
   constructor(orderStep: number) {
+    this.#usualStep = orderStep
     this.#orderStep = orderStep
   }
 
@@ -62,14 +69,15 @@ export class FrameClock<Frame extends UntimedFrame> {
 
   /** @returns the frames whose times are known now, in decoding order; those before the first stamp never are */
   push(frame: Frame): [Frame, Times][] {
-    const { stamp } = frame
+    const { stamp, damaged } = frame
     if (stamp === undefined && this.#stampTicks === undefined) return []
     this.#framesSince++
+    this.#hasLoss ||= damaged
     if (stamp !== undefined) this.#measure(stamp)
     this.#stepOrder(frame)
     this.#waiting.push(frame)
-    const mustWait = stamp === undefined && this.#frameTicks === undefined
-    return mustWait && this.#waiting.length <= MAX_WAITING ? [] : this.flush()
+    if (this.#waiting.length > MAX_WAITING) this.#frameTicks ??= this.#assumedTicks
+    return stamp === undefined && this.#frameTicks === undefined ? [] : this.flush()
   }
 
   flush(): [Frame, Times][] {
@@ -80,36 +88,44 @@ export class FrameClock<Frame extends UntimedFrame> {
 
   #measure({ dtsTicks }: Times): void {
     const ticks = (dtsTicks - (this.#stampTicks ?? dtsTicks)) / this.#framesSince
-    if (ticks > 0 && ticks <= MAX_FRAME_TICKS) this.#frameTicks = ticks
+    if (ticks > 0 && ticks <= MAX_FRAME_TICKS && !this.#hasLoss) this.#frameTicks = ticks
     this.#stampTicks = dtsTicks
     this.#framesSince = 0
+    this.#hasLoss = false
   }
 
-  #stepOrder({ order, startsOrder }: Frame): void {
+  get #assumedTicks(): number {
+    return this.declaredTicks ?? ASSUMED_TICKS
+  }
+
+  #stepOrder({ order, startsOrder, damaged }: Frame): void {
     const before = this.#pushedOrder
-    this.#pushedOrder = order
-    if (startsOrder || order === undefined || before === undefined) return
+    this.#pushedOrder = damaged ? undefined : order
+    if (startsOrder) this.#orderStep = this.#usualStep
+    if (startsOrder || damaged || order === undefined || before === undefined) return
     this.#orderStep = greatestCommonDivisor(this.#orderStep, Math.abs(order - before))
   }
 
   #timesOf(frame: Frame): Times {
     const { stamp } = frame
     const place = this.#placeOf(frame)
-    const before = this.#dtsTicks
-    if (stamp === undefined) {
-      const frameTicks = this.#frameTicks ?? this.declaredTicks ?? ASSUMED_TICKS
-      this.#dtsTicks = before! + frameTicks
-      const framesLate = this.#framesLate(place) - this.#framesLate(this.#stampPlace)
-      const delayTicks = this.#stampDelayTicks + framesLate * frameTicks
-      const dtsTicks = Math.floor(this.#dtsTicks)
-      return { ptsTicks: Math.max(dtsTicks, Math.round(this.#dtsTicks + delayTicks)), dtsTicks }
+    const frameTicks = this.#frameTicks ?? this.#assumedTicks
+    this.#framesOfBase++
+    if (stamp !== undefined) {
+      this.#baseTicks = stamp.dtsTicks
+      this.#framesOfBase = 0
+      this.#stampDelayTicks = stamp.ptsTicks - stamp.dtsTicks
+      this.#stampPlace = place
     }
-    this.#stampDelayTicks = stamp.ptsTicks - stamp.dtsTicks
-    this.#stampPlace = place
-    const driftTicks = before === undefined ? 0 : Math.floor(before) + 1 - stamp.dtsTicks
-    const isDrift = driftTicks > 0 && driftTicks <= MAX_FRAME_TICKS
-    this.#dtsTicks = stamp.dtsTicks + (isDrift ? driftTicks : 0)
-    return { ptsTicks: Math.max(stamp.ptsTicks, this.#dtsTicks), dtsTicks: this.#dtsTicks }
+    const ticks = this.#baseTicks + this.#framesOfBase * frameTicks
+    const framesLate = this.#framesLate(place) - this.#framesLate(this.#stampPlace)
+    const ptsTicks = Math.round(ticks + this.#stampDelayTicks + framesLate * frameTicks)
+    const nextTicks = (this.#dtsTicks ?? -Infinity) + 1
+    const dtsTicks = Math.floor(ticks)
+    // What has drifted ahead waits for the stamps; further back is a jump.
+    const isDrift = dtsTicks < nextTicks && nextTicks - dtsTicks <= MAX_FRAME_TICKS
+    this.#dtsTicks = isDrift ? nextTicks : dtsTicks
+    return { ptsTicks: Math.max(ptsTicks, this.#dtsTicks), dtsTicks: this.#dtsTicks }
   }
 
   #placeOf({ order, startsOrder }: Frame): Place {

@@ -12,6 +12,8 @@ export interface RawPes {
   readonly chunks: readonly Buffer[]
   readonly sizeBytes: number
   readonly damaged: boolean
+  /** Whether packets were lost, or dropped, between the PES packet before and this one. */
+  readonly afterLoss: boolean
 }
 
 /**
@@ -25,6 +27,7 @@ export interface RawPes {
 export class PesAssembler {
   #open = false
   #damaged = false
+  #afterLoss = false
   #chunks: Buffer[] = []
   #sizeBytes = 0
   /** Value of `#sizeBytes` at the latest gap; undefined when there was no gap since the last `take`. */
@@ -98,9 +101,10 @@ export class PesAssembler {
     if (nothingSinceGap) this.#sizeBytesAtGap = this.#sizeBytes
   }
 
-  /** Marks the open PES packet as damaged: packets of this PID were lost. */
+  /** Marks the open PES packet as damaged, or the next as behind a loss: packets of this PID were lost. */
   handleLoss(): void {
     this.#damaged = this.#open
+    this.#afterLoss ||= !this.#open
     this.#endedByLength = false
   }
 
@@ -120,8 +124,10 @@ export class PesAssembler {
   /** Closes and returns the open PES packet. */
   take(): RawPes {
     this.#closeRun()
-    const pes = { chunks: this.#chunks, sizeBytes: this.#sizeBytes, damaged: this.#damaged }
+    const [sizeBytes, damaged, afterLoss] = [this.#sizeBytes, this.#damaged, this.#afterLoss]
+    const pes = { chunks: this.#chunks, sizeBytes, damaged, afterLoss }
     this.#open = false
+    this.#afterLoss = false
     this.#damaged = false
     this.#chunks = []
     this.#sizeBytes = 0

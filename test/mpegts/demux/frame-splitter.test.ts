@@ -141,13 +141,10 @@ for (const [name, source] of SOURCES) {
 function pesOf(frames: number, sizeBytes: number): VideoPes {
   const frame = Buffer.alloc(sizeBytes, 0xaa)
   frame.set([0, 0, 0, 1, 0x09, 0xf0, 0, 0, 0, 1, 0x65])
-  const payload = Buffer.concat(Array.from({ length: frames }, () => frame))
   return {
-    chunks: [tsPacket({ pid: PID })],
-    sizeBytes: 188,
-    headerBytes: 14,
-    payload,
-    damaged: false,
+    ...{ chunks: [tsPacket({ pid: PID })], sizeBytes: 188, headerBytes: 14 },
+    payload: Buffer.concat(Array.from({ length: frames }, () => frame)),
+    ...{ damaged: false, afterLoss: false },
   }
 }
 
@@ -182,5 +179,40 @@ t.test('what is held of a frame that does not end is bounded, in bytes and piece
       frames.map(({ pes }) => pes.payload.length),
       [1000, 1000],
     )
+  }
+})
+
+t.test(
+  'the frames of a PES packet are bounded, and what is beyond is one damaged frame',
+  async (t) => {
+    const stats = createDemuxerStats()
+    const splitter = new FrameSplitter('h264', stats)
+    const times = { ptsTicks: 0, dtsTicks: 0 }
+    const frames = [...splitter.push(pesOf(20_000, 16), times)!, ...splitter.flush()]
+    t.equal(frames.length, 256)
+    t.equal(frames.at(-1)!.pes.payload.length, 16 * (20_000 - 255))
+    t.strictSame(
+      frames.map(({ pes }) => pes.damaged),
+      frames.map((_, index) => index === 255),
+    )
+    t.equal(stats.oversizedPes, 1)
+  },
+)
+
+t.test('a lost PES packet damages the frames that were cut by it, and no other', async (t) => {
+  const [, source] = SOURCES[0]!
+  const sent = mux(source, { sizes: [400], bounded: true })
+  const isStart = (at: number) => (sent[at + 1]! & 0x40) !== 0
+  const starts: number[] = []
+  for (let at = 0; at < sent.length; at += 188) if (isStart(at)) starts.push(at)
+  // Behind the packets of PAT and PMT.
+  const [from, to] = [starts[2 + 20]!, starts[2 + 21]!]
+  const units = unitsOf(demux(Buffer.concat([sent.subarray(0, from), sent.subarray(to)])), PID)
+  const payloads = new Set(source.frames.map(({ payload }) => payload.toString('latin1')))
+  const whole = units.filter((unit) => payloads.has(payloadOf(unit).toString('latin1')))
+  t.ok(units.some(({ damaged }) => damaged))
+  t.ok(whole.length > source.frames.length - 5, `${whole.length} frames are whole`)
+  for (const unit of units.slice(2)) {
+    t.equal(unit.damaged, !whole.includes(unit), `DTS ${unit.dtsTicks}`)
   }
 })
