@@ -120,15 +120,15 @@ const HELD_BOUNDARIES = 2
 const MAX_HELD_MS = 3000
 
 /**
- * Whether a segment is listed as complete with the first part of the next one: a segment of audio in parts, unless its
- * timeline ends. hls.js 1.7 takes a complete segment with at most 0.2 s to load for one that it has, and stands still for 5 s,
- * should it read of the end while it loads the part before the last one. Video keeps to its own boundary: Shaka 5.2 would
- * append the part that is hinted meanwhile twice.
+ * Whether a segment is listed as complete with the first part of the next one: a segment in parts, of audio or at the end of
+ * its timeline. hls.js 1.7 takes a complete segment with at most 0.2 s to load for one that it has, and stands still, should it
+ * read of the end while it loads the part before the last one; at the end of a timeline, both often appear at once. Other
+ * segments of video keep to their own boundary: Shaka 5.2 would append the part that is hinted meanwhile twice.
  */
 function isBehindPart(output: PackagerOutput): boolean {
   if (output.type !== 'segment') return false
   const { rendition, nextDateTimeMs, parts } = output.segment
-  return isAudioRendition(rendition) && nextDateTimeMs !== undefined && parts.length > 0
+  return parts.length > 0 && (isAudioRendition(rendition) || nextDateTimeMs === undefined)
 }
 
 /** Maximum size of queued PES packets, and of segments that wait for a rendition, in segments of maximum size. */

@@ -138,7 +138,6 @@ t.test('names the tags that a low-latency playlist lacks', async (t) => {
     ['no PART-TARGET', edit(PARTS, /#EXT-X-PART-INF.*\n/, '')],
     ['no CAN-BLOCK-RELOAD', edit(PARTS, 'CAN-BLOCK-RELOAD=YES,', '')],
     ['no HOLD-BACK', edit(PARTS, ',HOLD-BACK=6', '')],
-    ['no hint behind a part', edit(PARTS, /#EXT-X-PRELOAD-HINT.*\n/, '')],
     [
       'two hints',
       edit(PARTS, /#EXT-X-PRELOAD-HINT.*\n/, '$&#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="m"\n'),

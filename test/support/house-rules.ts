@@ -135,15 +135,15 @@ const OF_PLAYLIST = [
 
 const OF_LOW_LATENCY = [
   house('CONTROL', 'playlist', 'the tags of low latency are complete', ({ playlist }) => {
-    const { partTargetSec = 0, serverControl, ended, segments } = playlist
+    const { partTargetSec = 0, serverControl, ended } = playlist
     const hints = findTags(playlist, 'EXT-X-PRELOAD-HINT').length
-    // The next part may start a timeline.
-    const mayLack = hints === 0 && segments.at(-1)?.uri !== undefined
+    // None before a timeline: HINT_MISSING knows what came.
+    const isRight = hints === 0 || (hints === 1 && !ended)
     return [
       ...(partTargetSec > 0 ? [] : ['no PART-TARGET']),
       ...(serverControl?.canBlockReload === true ? [] : ['no CAN-BLOCK-RELOAD']),
       ...(serverControl?.holdBackSec === undefined ? ['no HOLD-BACK'] : []),
-      ...(ended || hints === 1 || mayLack ? [] : [`${hints} hints`]),
+      ...(isRight ? [] : [`${hints} hints`]),
     ]
   }),
 ]

@@ -257,7 +257,8 @@ export const HINTS: readonly Rule[] = [
     on: 'update',
     check: ({ before, after }) => {
       const next = nextPart(before, after)
-      const isHinted = before.hints.length > 0 || nextSegment(before, after)?.discontinuity === true
+      const begun = after.segments.find(({ parts }) => parts[0] === next)
+      const isHinted = before.hints.length > 0 || begun?.discontinuity === true
       return unless(next === undefined || isHinted, () => [
         fact(before, 'there is no EXT-X-PRELOAD-HINT with TYPE=PART'),
         fact(after, `${next!.uri} came`, next),

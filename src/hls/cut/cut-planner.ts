@@ -264,11 +264,12 @@ export class CutPlanner {
     { nextFrameTicks = Infinity, cutShort = false },
   ): void {
     const lengthTicks = segmentTicks(startTicks, endTicks, this.limitTicks)
-    this.#decide(...this.#parts.end(startTicks + lengthTicks, untilTicks).map(partDecision))
     const durationSec = lengthTicks / TICKS_PER_SEC
-    this.#programDate.advance(durationSec)
     const fixed = this.#targets.addSegment(durationSec, cutShort)
     const goesOn = nextFrameTicks - endTicks <= this.#targets.maxStepTicks
+    const last = { untilTicks, endsTimeline: !goesOn }
+    this.#decide(...this.#parts.end(startTicks + lengthTicks, last).map(partDecision))
+    this.#programDate.advance(durationSec)
     const nextDateTimeMs = goesOn ? this.#programDate.startMs : undefined
     const maxSec = this.limitTicks / TICKS_PER_SEC
     const end = { endTicks, untilTicks, durationSec, maxSec, nextDateTimeMs }

@@ -93,16 +93,16 @@ export class PartCutter {
    * Ends the segment.
    *
    * @param endTicks  end of the segment, as `snap` returns it
-   * @param untilTicks  latest time of a PES packet in the segment
+   * @param last  latest time of a PES packet in the segment, and whether its timeline ends
    * @returns ends of its last parts
    */
-  end(endTicks: number, untilTicks: number): readonly PartEnd[] {
+  end(endTicks: number, last: Pick<PartEnd, 'untilTicks' | 'endsTimeline'>): readonly PartEnd[] {
     const ends = this.#endBefore(endTicks)
     if (this.#startTicks !== undefined && endTicks > this.#startTicks)
       ends.push(this.#end(endTicks))
-    const last = ends.pop()
+    const end = ends.pop()
     this.#startTicks = undefined
-    return last === undefined ? ends : [...ends, { ...last, untilTicks }]
+    return end === undefined ? ends : [...ends, { ...end, ...last }]
   }
 
   /**
@@ -138,6 +138,6 @@ export class PartCutter {
     this.#startTicks = endTicks
     this.#hasFrame = false
     const times = { endTicks, untilTicks: endTicks - 1, durationSec, maxSec, maxSegmentSec }
-    return { serial: this.#serial++, ...times }
+    return { serial: this.#serial++, ...times, endsTimeline: false }
   }
 }

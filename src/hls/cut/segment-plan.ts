@@ -108,4 +108,6 @@ export interface PartEnd {
   readonly maxSec: number
   /** Maximum duration of its segment. */
   readonly maxSegmentSec: number
+  /** Whether the next part begins another timeline. */
+  readonly endsTimeline: boolean
 }

@@ -40,6 +40,8 @@ export class LiveEdge {
   /** Parts of the segment that is not complete. */
   #parts: PlaylistPart[] = []
   #latestSerial: number | undefined
+  /** Whether the next part begins another timeline than the open segment. */
+  #endsTimeline = false
 
   constructor(window: PlaylistWindow, options: LiveEdgeOptions) {
     this.#window = window
@@ -50,6 +52,7 @@ export class LiveEdge {
     this.#firstPart ??= part
     this.#parts.push(listPart(part))
     this.#latestSerial = part.serial
+    this.#endsTimeline = part.endsTimeline
   }
 
   complete(): void {
@@ -157,7 +160,7 @@ export class LiveEdge {
    * is not known: Shaka 5.2 would append the part that it was hinted with the init segment before.
    */
   get #hint(): string | undefined {
-    if (this.#openSegment === undefined) return undefined
+    if (this.#openSegment === undefined || this.#endsTimeline) return undefined
     const { main, epoch, rendition } = this.#options
     const latestSerial = this.#latestSerial ?? (main && main.#latestSerial) ?? -1
     return partUri(epoch, rendition, latestSerial + 1)

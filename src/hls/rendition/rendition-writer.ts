@@ -340,6 +340,7 @@ export class RenditionWriter {
       uri: partUri(epoch, name, end.serial),
       segmentUri: segmentUri(epoch, name, plan.mediaSequence),
       durationSec: end.durationSec,
+      endsTimeline: end.endsTimeline,
       ...written,
     }
     this.#parts.push(part)

@@ -89,6 +89,8 @@ export interface Part extends SegmentHead {
   readonly durationSec: number
   /** INDEPENDENT: whether it starts with a sync sample. */
   readonly independent: boolean
+  /** Whether the next part begins another timeline. */
+  readonly endsTimeline: boolean
 }
 
 /** Media initialization section (RFC 8216bis 3.1.2): the format of the segments whose EXT-X-MAP names it. */

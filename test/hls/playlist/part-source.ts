@@ -98,6 +98,7 @@ export class PartSource {
         chunks: isGap ? [] : [this.#makeChunk(sizeBytes)],
         durationSec,
         independent: !isGap && parts.length === 0,
+        endsTimeline: false,
         ...(!isGap && this.#mapOf(rendition)),
       }
       parts.push(part)
