@@ -43,4 +43,9 @@ export interface PesUnit {
   readonly startsFrame: boolean
   /** Whether bytes were lost in transmission, or LATM cannot be parsed. */
   readonly damaged: boolean
+  /**
+   * Number of transport packets that the demuxer had read before the PES packet in which it was sent, or began if it is cut
+   * anew; undefined for one that did not come from a demuxer.
+   */
+  readonly packetNumber?: number
 }

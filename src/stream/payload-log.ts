@@ -1,12 +1,13 @@
 /**
  * Payloads of a source as they came, from a key frame on: with them a reader of the transport stream begins.
  *
- * They begin with the payload that has the start of the key frame or, if there is one, with the payload that has the PAT
- * before it.
+ * They begin with the payload that has the start of the key frame's PES packet or, if there is one, with the payload that
+ * has the PAT before it.
  *
  * @module
  */
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
+import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { isUnitStart, PACKET_BYTES, PAT_PID, readPid, SYNC_BYTE } from '../mpegts/packet.ts'
 import type { Program } from '../mpegts/track.ts'
 
@@ -15,18 +16,25 @@ const MAX_BYTES = 16 * 1024 * 1024
 
 /** What the demuxer made of a payload, and the program that it carries. */
 export interface Demuxed {
+  /** Number of transport packets that the demuxer had read before. */
+  readonly packetsBefore: number
   readonly outputs: readonly DemuxerOutput[]
   readonly program: Program | undefined
 }
 
+interface Entry {
+  readonly payload: Buffer
+  readonly packetsBefore: number
+  /** `packetsBefore` of the payload with the newest PAT or, without one, of this. */
+  readonly startsAt: number
+}
+
 /** Inputs: `push` each payload; `clear` when payloads are not pushed any more. */
 export class PayloadLog {
-  #payloads: Buffer[] = []
+  #entries: Entry[] = []
   #sizeBytes = 0
-  /** Index of the payload with the newest PAT. */
+  /** `packetsBefore` of the payload with the newest PAT. */
   #tableAt: number | undefined
-  /** Index of the payload from which a reader could begin with the access unit that is arriving. */
-  #unitAt: number | undefined
   #begun = false
 
   /** Whether the payloads begin with a key frame. */
@@ -38,52 +46,47 @@ export class PayloadLog {
     return this.#sizeBytes
   }
 
-  push(payload: Buffer, { outputs, program }: Demuxed): void {
-    if (hasTable(payload)) this.#tableAt = this.#payloads.length
-    this.#payloads.push(payload)
+  push(payload: Buffer, { packetsBefore, outputs, program }: Demuxed): void {
+    if (hasTable(payload)) this.#tableAt = packetsBefore
+    this.#entries.push({ payload, packetsBefore, startsAt: this.#tableAt ?? packetsBefore })
     this.#sizeBytes += payload.length
     const videoPid = program?.tracks.find(({ kind }) => kind === 'video')?.pid
-    for (const output of program === undefined ? [] : outputs) this.#handle(output, videoPid)
-    if (!this.#begun) this.#dropBefore(this.#unitAt ?? this.#tableAt ?? this.#payloads.length)
+    for (const output of program === undefined ? [] : outputs) {
+      if (output.type === 'unit') this.#handle(output.unit, videoPid)
+    }
     if (this.#sizeBytes > MAX_BYTES) this.clear()
   }
 
   /** @returns the payloads, in order; nothing is kept afterwards */
   take(): readonly Buffer[] {
-    const payloads = this.#payloads
+    const payloads = this.#entries.map(({ payload }) => payload)
     this.clear()
     return payloads
   }
 
   clear(): void {
-    if (this.#payloads.length === 0) return
-    this.#payloads = []
+    if (this.#entries.length === 0) return
+    this.#entries = []
     this.#sizeBytes = 0
-    this.#tableAt = this.#unitAt = undefined
+    this.#tableAt = undefined
     this.#begun = false
   }
 
-  /** @param videoPid  undefined for a program without video, where playback can start with any unit */
-  #handle(output: DemuxerOutput, videoPid: number | undefined): void {
-    const current = this.#tableAt ?? this.#payloads.length - 1
-    if (output.type === 'header' && output.pid === videoPid) this.#unitAt = current
-    if (output.type !== 'unit') return
-    const { track, randomAccess, damaged } = output.unit
-    const isKeyFrame = track.pid === videoPid && randomAccess && !damaged
-    // The start of a key frame that was arriving when the log began is missing.
-    const startAt = videoPid === undefined ? current : isKeyFrame ? this.#unitAt : undefined
-    if (startAt === undefined) return
-    this.#dropBefore(startAt)
-    this.#begun = true
-  }
-
-  #dropBefore(index: number): void {
-    if (index === 0) return
-    for (const { length } of this.#payloads.splice(0, index)) this.#sizeBytes -= length
-    const moved = (at: number | undefined) =>
-      at === undefined || at < index ? undefined : at - index
-    this.#tableAt = moved(this.#tableAt)
-    this.#unitAt = moved(this.#unitAt)
+  /**
+   * Begins with a key frame or, before there is one, with the latest frame, behind which it will be.
+   *
+   * @param videoPid  undefined for a program without video, where playback can start with any unit
+   */
+  #handle({ track, packetNumber = 0, randomAccess, damaged }: PesUnit, videoPid?: number): void {
+    if (videoPid !== undefined && track.pid !== videoPid) return
+    const isKeyFrame = videoPid === undefined || (randomAccess && !damaged)
+    if (this.#begun && !isKeyFrame) return
+    const start = this.#entries.findLast(({ packetsBefore }) => packetsBefore <= packetNumber)
+    // The start of a frame that was arriving when the log began is missing.
+    if (start === undefined) return
+    const index = this.#entries.findIndex(({ packetsBefore }) => packetsBefore === start.startsAt)
+    for (const { payload } of this.#entries.splice(0, index)) this.#sizeBytes -= payload.length
+    this.#begun = isKeyFrame
   }
 }
 

@@ -140,6 +140,7 @@ export class Publication {
       return
     }
     this.#closeGap()
+    const { packets: packetsBefore } = this.#demuxer.stats
     const outputs = this.#demuxer.push(payload)
     const countedUs = workOfStats(this.#demuxer.stats)
     let workUs = PAYLOAD_US + countedUs - this.#countedUs
@@ -151,7 +152,7 @@ export class Publication {
     }
     this.#countedUs = countedUs
     this.#budget.spend(workUs)
-    this.#listener.pushed(payload, { outputs, program: this.#demuxer.program })
+    this.#listener.pushed(payload, { packetsBefore, outputs, program: this.#demuxer.program })
     if (outputs.length > 0) this.#listener.outputs(outputs)
   }
 

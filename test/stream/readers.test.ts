@@ -6,7 +6,9 @@ import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { Demuxer } from '../../src/mpegts/demux/demuxer.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Reader } from '../../src/stream/readers.ts'
-import { ClipEncoder, VIDEO_PID } from '../support/clip-encoder.ts'
+import { editPes } from '../mpegts/edit.ts'
+import { pesPacket } from '../mpegts/ts-builder.ts'
+import { CLIP, ClipEncoder, VIDEO_PID } from '../support/clip-encoder.ts'
 
 const STEP_US = 10_000
 const TICK_US = 250_000
@@ -28,7 +30,28 @@ class TestReader implements Reader {
   }
 }
 
-function setUp() {
+/**
+ * The clip with video that is not a frame in each PES packet.
+ *
+ * @param lateBytes  bytes of each frame that are in the next PES packet with the start of a frame
+ * @param maxBytes  maximum size of a PES packet
+ */
+function cutAnew(lateBytes: number, maxBytes: number): Buffer {
+  let late: Uint8Array = Buffer.alloc(0)
+  return editPes({ bytes: CLIP, sec: 8 }, VIDEO_PID, ({ payload, ...header }) => {
+    const bytes = Buffer.concat([late, payload.subarray(0, -lateBytes)])
+    late = payload.subarray(-lateBytes)
+    const count = Math.ceil(bytes.length / maxBytes)
+    return Array.from({ length: count }, (_, index) =>
+      pesPacket(bytes.subarray(index * maxBytes, (index + 1) * maxBytes), {
+        ...(index === 0 ? header : {}),
+        length: 'none',
+      }),
+    )
+  }).bytes
+}
+
+function setUp(clip = CLIP) {
   let nowUs = 0
   const clock = { nowUs: () => nowUs, wallMs: () => Date.UTC(2026, 0, 1) + nowUs / 1000 }
   const stream = new LiveStream('studio', {
@@ -44,7 +67,7 @@ function setUp() {
     /** @returns the encoder, and the payloads that it sends */
     connect(source: 'main' | 'backup') {
       const sent: Buffer[] = []
-      const encoder = new ClipEncoder(source, nowUs)
+      const encoder = new ClipEncoder(source, nowUs, clip)
       const publication = stream.publish(encoder)
       const push = publication.push.bind(publication)
       publication.push = (payload) => {
@@ -103,6 +126,38 @@ t.test('a reader gets the payloads as they came, from the next key frame on', as
   t.equal(reader.payloads.length, length)
   t.equal(stream.readers, 0)
 })
+
+for (const [title, clip] of [
+  ['begin within a frame', cutAnew(100, 1_000_000)],
+  ['are smaller than frames', cutAnew(100, 1000)],
+] as const) {
+  t.test(`a reader begins at a key frame where PES packets ${title}`, async (t) => {
+    const { connect, read, run } = setUp(clip)
+    const { sent } = connect('main')
+    run(2.3)
+    const reader = read()
+    run(3)
+    t.ok(sent.length > 100 && reader.payloads.length > 0)
+    t.strictSame(reader.payloads, sent.slice(sent.indexOf(reader.payloads[0]!)))
+    t.equal(keyFrames(reader.payloads)[0], true)
+  })
+
+  t.test(`readers go on with the key frame of a backup whose PES packets ${title}`, async (t) => {
+    const { connect, read, run } = setUp(clip)
+    const main = connect('main')
+    const backup = connect('backup')
+    run(2.3)
+    const reader = read()
+    run(3)
+    main.encoder.isPaused = true
+    run(3)
+    const at = reader.payloads.findIndex((payload) => backup.sent.includes(payload))
+    t.ok(at > 100)
+    const ofBackup = reader.payloads.slice(at)
+    t.strictSame(ofBackup, backup.sent.slice(backup.sent.indexOf(ofBackup[0]!)))
+    t.equal(keyFrames(ofBackup)[0], true)
+  })
+}
 
 t.test('a reader that comes before the encoder waits for it', async (t) => {
   const { connect, read, run } = setUp()

@@ -230,7 +230,7 @@ export class Demuxer {
     let complete = false
     if (isUnitStart(bytes, at)) {
       if (pes.open) this.#release(stream, outputs)
-      complete = pes.start(bytes, at, payloadAt)
+      complete = pes.start(bytes, at, payloadAt, this.#stats.packets - 1)
       if (!pes.open) {
         this.#stats.malformedPes++
         return

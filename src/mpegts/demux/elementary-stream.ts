@@ -146,6 +146,7 @@ export class ElementaryStream {
       decodableLeading: content.decodableLeading,
       startsFrame: content.startsFrame,
       damaged: content.damaged,
+      packetNumber: pes.packetNumber,
     }
   }
 

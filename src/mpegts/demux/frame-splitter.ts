@@ -53,6 +53,8 @@ interface Mark {
   readonly at: number
   /** Times of the first frame that begins in it; undefined once one has. */
   stamp: Times | undefined
+  /** See `PesUnit.packetNumber`. */
+  readonly packetNumber: number
 }
 
 interface Pcr {
@@ -62,6 +64,8 @@ interface Pcr {
 }
 
 interface Frame extends UntimedFrame {
+  /** See `PesUnit.packetNumber`. */
+  readonly packetNumber: number
   readonly payload: Buffer
   readonly damaged: boolean
   readonly pcr: Buffer | undefined
@@ -69,6 +73,7 @@ interface Frame extends UntimedFrame {
 
 /** Frame whose end has not come. */
 interface OpenFrame extends UntimedFrame {
+  readonly packetNumber: number
   damaged: boolean
   /** Times of the frame that was passed on, if this is the rest of it. */
   readonly restOf?: Times | undefined
@@ -99,8 +104,6 @@ export class FrameSplitter {
   #latest: VideoPes | undefined
   /** Times of the latest PES packet that was passed on as it is. */
   #passed: Times | undefined
-  /** Those of the latest one, if no slice of a frame that begins in it has come. */
-  #unusedStamp: Times | undefined
   /** PES packets, from the one in which the next frame may begin. */
   #marks: Mark[] = []
   #pcrs: Pcr[] = []
@@ -140,6 +143,7 @@ export class FrameSplitter {
     const at = this.#sizeBytes
     this.#sizeBytes += payload.length
     this.#latest = pes
+    this.#marks.push({ at, stamp: times, packetNumber: pes.packetNumber })
     const starts = pes.afterLoss ? this.#finder.endNal(true) : []
     if (pes.afterLoss && this.#open !== undefined) this.#open.damaged = true
     starts.push(...this.#finder.push(payload, damaged))
@@ -149,10 +153,10 @@ export class FrameSplitter {
       (!beginsWithNal(payload) || isCut(starts, at, times) || this.#finder.sliceBeforeLead >= at)
     if (!this.#splits && !cuts()) {
       starts.push(...this.#finder.endNal(damaged))
-      if (!cuts()) return this.#pass(starts, times)
+      if (!cuts()) return this.#pass(pes, times, starts)
     }
     if (!this.#splits) this.#beginSplitting()
-    return this.#split(pes, times, starts)
+    return this.#split(pes, starts)
   }
 
   /** @returns all frames that are held */
@@ -164,15 +168,21 @@ export class FrameSplitter {
     return [...frames, ...rest]
   }
 
-  #pass(starts: readonly PictureStart[], times: Times | undefined): undefined {
+  #pass(
+    { packetNumber }: VideoPes,
+    times: Times | undefined,
+    starts: readonly PictureStart[],
+  ): undefined {
     const frames = starts.filter(({ startsFrame }) => startsFrame)
     this.#startsFrame = frames.length > 0
     this.#passed = times ?? this.#passed
-    this.#unusedStamp = this.#startsFrame ? undefined : times
+    if (this.#startsFrame) this.#marks.at(-1)!.stamp = undefined
+    this.#dropMarks()
     // What follows without a PTS goes on from here; a frame with a stamp does not wait.
     const stamp = this.#passed
     for (const start of frames) {
-      this.#clock.push({ ...start, stamp, payload: NOTHING, damaged: false, pcr: undefined })
+      const frame = { ...start, stamp, payload: NOTHING, damaged: false, pcr: undefined }
+      this.#clock.push({ ...frame, packetNumber })
     }
   }
 
@@ -180,16 +190,17 @@ export class FrameSplitter {
     this.#splits = true
     if (this.#passed === undefined) return
     const restOf = this.#passed
-    this.#open = { startsOrder: false, order: undefined, stamp: undefined, damaged: false, restOf }
+    const { packetNumber } = this.#marks[0]!
+    const frame = { startsOrder: false, order: undefined, stamp: undefined, damaged: false }
+    this.#open = { ...frame, packetNumber, restOf }
   }
 
-  #split(pes: VideoPes, times: Times | undefined, starts: readonly PictureStart[]): FramePes[] {
+  #split(pes: VideoPes, starts: readonly PictureStart[]): FramePes[] {
     const { payload, damaged } = pes
     const at = this.#sizeBytes - payload.length
     this.#stats.splitPes++
     this.#held.push(payload)
     this.#heldBytes += payload.length
-    this.#marks.push({ at, stamp: times })
     this.#pcrs.push(...findPcrs(pes, at))
     if (damaged) {
       this.#damagedEnd = this.#sizeBytes
@@ -206,23 +217,13 @@ export class FrameSplitter {
 
   /** Ends the open frame where another begins. A second field takes the PTS that is its own. */
   #begin({ at, startsFrame, startsOrder, order }: PictureStart): FramePes[] {
-    if (!startsFrame) {
-      this.#takeStamp(at)
-      return []
-    }
-    const frames = this.#close(at)
-    const damaged = at < this.#damagedEnd
-    this.#open = { startsOrder, order, stamp: this.#takeStamp(at), damaged }
-    return frames
-  }
-
-  #takeStamp(at: number): Times | undefined {
-    const mark = this.#marks.findLast((it) => it.at <= at)
-    // It began in the PES packet that was passed on, without its first slice.
-    if (mark === undefined) return this.#unusedStamp
-    const { stamp } = mark
+    const mark = this.#marks.findLast((it) => it.at <= at)!
+    const { stamp, packetNumber } = mark
     mark.stamp = undefined
-    return stamp
+    if (!startsFrame) return []
+    const frames = this.#close(at)
+    this.#open = { startsOrder, order, stamp, packetNumber, damaged: at < this.#damagedEnd }
+    return frames
   }
 
   #close(endAt: number): FramePes[] {
@@ -232,8 +233,8 @@ export class FrameSplitter {
     const after = this.#pcrs.findIndex(({ at }) => at >= endAt)
     const [pcr] = this.#pcrs.splice(0, after === -1 ? this.#pcrs.length : after)
     if (open === undefined || payload.length === 0) return []
-    const { startsOrder, order, stamp, damaged, restOf } = open
-    const frame = { startsOrder, order, stamp, payload, damaged, pcr: pcr?.bytes }
+    const { restOf, ...start } = open
+    const frame = { ...start, payload, pcr: pcr?.bytes }
     if (restOf !== undefined) return [this.#encode(frame, restOf, false)]
     const timed = this.#clock.push(frame)
     const waitingBytes = this.#clock.waiting.reduce((sum, it) => sum + it.payload.length, 0)
@@ -267,9 +268,7 @@ export class FrameSplitter {
   }
 
   #limit(): void {
-    const { earliestAt } = this.#finder
-    while (this.#marks.length > 1 && this.#marks[1]!.at <= earliestAt) this.#marks.shift()
-    if (this.#marks.length > MAX_MARKS) this.#marks.splice(1, 1)
+    this.#dropMarks()
     this.#pcrs.length = Math.min(1, this.#pcrs.length)
     if (this.#heldBytes <= MAX_HELD_BYTES && this.#held.length <= MAX_HELD_PIECES) return
     if (this.#open !== undefined) this.#stats.oversizedPes++
@@ -278,8 +277,14 @@ export class FrameSplitter {
     this.#heldBytes = 0
   }
 
+  #dropMarks(): void {
+    const { earliestAt } = this.#finder
+    while (this.#marks.length > 1 && this.#marks[1]!.at <= earliestAt) this.#marks.shift()
+    if (this.#marks.length > MAX_MARKS) this.#marks.splice(1, 1)
+  }
+
   #encode(
-    { payload, damaged, pcr }: Frame,
+    { payload, damaged, pcr, packetNumber }: Frame,
     { ptsTicks, dtsTicks }: Times,
     startsFrame: boolean,
   ): FramePes {
@@ -287,7 +292,13 @@ export class FrameSplitter {
     const [packet] = this.#latest!.chunks as [Buffer]
     const header = encodePesHeader(streamIdOf(packet), ptsTicks, payload.length, dtsTicks)
     const bytes = packetizePes(startPacket(packet, pcr), Buffer.concat([header, payload]))
-    const pes = { chunks: [bytes], sizeBytes: bytes.length, damaged, afterLoss: false }
+    const pes = {
+      chunks: [bytes],
+      sizeBytes: bytes.length,
+      damaged,
+      afterLoss: false,
+      packetNumber,
+    }
     const times = { ptsTicks, dtsTicks }
     return { pes: { ...pes, headerBytes: header.length, payload }, times, startsFrame }
   }

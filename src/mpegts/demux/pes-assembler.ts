@@ -14,6 +14,8 @@ export interface RawPes {
   readonly damaged: boolean
   /** Whether packets were lost, or dropped, between the PES packet before and this one. */
   readonly afterLoss: boolean
+  /** See `PesUnit.packetNumber`. */
+  readonly packetNumber: number
 }
 
 /**
@@ -28,6 +30,7 @@ export class PesAssembler {
   #open = false
   #damaged = false
   #afterLoss = false
+  #packetNumber = 0
   #chunks: Buffer[] = []
   #sizeBytes = 0
   /** Value of `#sizeBytes` at the latest gap; undefined when there was no gap since the last `take`. */
@@ -64,13 +67,14 @@ export class PesAssembler {
    *
    * @returns whether the PES packet is complete; when the payload has no PES start code, false, and `open` stays false
    */
-  start(bytes: Buffer, at: number, payloadAt: number): boolean {
+  start(bytes: Buffer, at: number, payloadAt: number, packetNumber: number): boolean {
     const payloadBytes = at + PACKET_BYTES - payloadAt
     this.#endedByLength = false
     // A start code cut by the packet's end cannot be checked before the whole header is read.
     if (payloadBytes >= 3 && !isPesStart(bytes, payloadAt)) return false
     const sizeBytes = payloadBytes < PES_PREFIX_BYTES ? undefined : readPesSize(bytes, payloadAt)
     this.#missingBytes = sizeBytes ?? Infinity
+    this.#packetNumber = packetNumber
     this.#open = true
     return this.append(bytes, at, payloadAt)
   }
@@ -125,7 +129,8 @@ export class PesAssembler {
   take(): RawPes {
     this.#closeRun()
     const [sizeBytes, damaged, afterLoss] = [this.#sizeBytes, this.#damaged, this.#afterLoss]
-    const pes = { chunks: this.#chunks, sizeBytes, damaged, afterLoss }
+    const packetNumber = this.#packetNumber
+    const pes = { chunks: this.#chunks, sizeBytes, damaged, afterLoss, packetNumber }
     this.#open = false
     this.#afterLoss = false
     this.#damaged = false

@@ -9,8 +9,8 @@ import { completeAccessUnit } from './complete-access-unit.ts'
 import type { PesUnit } from '../pes-unit.ts'
 import type { VideoPes } from './frame-splitter.ts'
 
-/** Fields of a `PesUnit` other than track and times. */
-export type UnitContent = Omit<PesUnit, 'track' | 'ptsTicks' | 'dtsTicks'>
+/** Fields of a `PesUnit` other than track, times and place. */
+export type UnitContent = Omit<PesUnit, 'track' | 'ptsTicks' | 'dtsTicks' | 'packetNumber'>
 
 const NOTHING: readonly ParameterSet[] = []
 

@@ -144,7 +144,7 @@ function pesOf(frames: number, sizeBytes: number): VideoPes {
   return {
     ...{ chunks: [tsPacket({ pid: PID })], sizeBytes: 188, headerBytes: 14 },
     payload: Buffer.concat(Array.from({ length: frames }, () => frame)),
-    ...{ damaged: false, afterLoss: false },
+    ...{ damaged: false, afterLoss: false, packetNumber: 1 },
   }
 }
 
