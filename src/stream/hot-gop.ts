@@ -5,6 +5,7 @@
  */
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import { storePackets } from '../mpegts/mux/packet-memory.ts'
+import { elementaryPayload, findPesHeader } from '../mpegts/pes.ts'
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 
 /** Bounds of the GOP: 10 s at 13 Mbit/s, and 10 s of 60 frames and 12 tracks of audio. A longer GOP is not kept. */
@@ -22,6 +23,8 @@ const VIDEO_PATIENCE_MS = 10_000
 
 /** Longest time by which other tracks arrive ahead of the key frame. */
 const MAX_AHEAD_TICKS = 1 * TICKS_PER_SEC
+
+const NOTHING = Buffer.alloc(0)
 
 type ProgramOutput = Extract<DemuxerOutput, { readonly type: 'program' }>
 type Unit = Extract<DemuxerOutput, { readonly type: 'unit' }>
@@ -78,7 +81,7 @@ export class HotGop {
   take(): readonly TimedOutput[] {
     const outputs = this.#outputs
     this.clear()
-    return outputs
+    return outputs.map(({ output, wallMs }) => ({ output: withPayload(output), wallMs }))
   }
 
   clear(): void {
@@ -132,11 +135,23 @@ export class HotGop {
   }
 }
 
-/** Copies the packets: what else is in the received payloads, or in a pool of Node.js, is not kept. */
+/**
+ * Copies the packets: what else is in the received payloads, or in a pool of Node.js, is not kept. Nor is the payload of a
+ * PES packet, which would take as much memory again.
+ */
 function copyOf(output: DemuxerOutput): DemuxerOutput {
   if (output.type === 'packets') return { ...output, chunks: copyChunks(output.chunks) }
   if (output.type !== 'unit') return output
-  return { ...output, unit: { ...output.unit, chunks: copyChunks(output.unit.chunks) } }
+  const chunks = copyChunks(output.unit.chunks)
+  return { ...output, unit: { ...output.unit, chunks, payload: NOTHING } }
+}
+
+/** Reads the payload of a PES packet from its packets again. */
+function withPayload(output: DemuxerOutput): DemuxerOutput {
+  if (output.type !== 'unit') return output
+  const { chunks } = output.unit
+  const payload = elementaryPayload(chunks, findPesHeader(chunks)?.sizeBytes ?? 0)
+  return { ...output, unit: { ...output.unit, payload } }
 }
 
 function copyChunks(chunks: readonly Buffer[]): readonly Buffer[] {

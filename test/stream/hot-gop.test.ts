@@ -3,6 +3,7 @@ import { HotGop } from '../../src/stream/hot-gop.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../src/mpegts/track.ts'
+import { demux, readFixture, unitsOf } from '../mpegts/demux.ts'
 
 const TRACK = { pid: 256, kind: 'video', codec: 'h264' } as Track
 const PROGRAM = {
@@ -25,6 +26,21 @@ t.test('copies its packets, so that the rest of the received payloads is release
   t.ok(kept.every(({ buffer }) => buffer !== payload.buffer))
   t.ok(kept.every(({ buffer, length }) => buffer.byteLength === length))
   t.strictSame(Buffer.concat(kept), payload.subarray(0, 564))
+})
+
+t.test('keeps the packets alone, and reads the payloads from them again', async (t) => {
+  const gop = new HotGop()
+  const outputs = demux(readFixture('demo'))
+  gop.push(outputs, 0, false)
+  const sent = unitsOf(outputs)
+  const kept = unitsOf(gop.take().map(({ output }) => output))
+  t.ok(kept.length > 10)
+  for (const unit of kept) {
+    const { payload } = sent.find(
+      ({ track, dtsTicks }) => track.pid === unit.track.pid && dtsTicks === unit.dtsTicks,
+    )!
+    if (unit.payload === payload || !unit.payload.equals(payload)) t.fail(`at ${unit.dtsTicks}`)
+  }
 })
 
 t.test(
