@@ -62,10 +62,11 @@ const EAC3_BLOCKS = [1, 2, 3, 6] as const
 export function decodeAc3Header(bytes: Buffer, at: number): AudioFrameHeader | undefined {
   const frame = decodeAc3Syncframe(bytes, at)
   if (frame === undefined) return undefined
-  const { codec, words, sampleRate } = frame
+  const { codec, words, sampleRate, blocks, dependent, substreamId } = frame
+  const samples = dependent || substreamId > 0 ? 0 : blocks * 256
   const codecString = codec === 'ac3' ? 'ac-3' : 'ec-3'
   const parameters = { codecString, sampleRate, channels: countAc3Channels(frame) }
-  return { codec, sizeBytes: words * 2, parameters }
+  return { codec, sizeBytes: words * 2, samples, parameters }
 }
 
 /** @returns number of channels, low frequency effects included */

@@ -15,7 +15,7 @@ const HEADER_BYTES = 7
 /** Size of the CRC that follows the header unless `protection_absent` is set. */
 const CRC_BYTES = 2
 
-/** Samples of a frame of AAC (ISO/IEC 14496-3 4.5.1.1). */
+/** Samples of a raw_data_block of AAC (ISO/IEC 14496-3 4.5.1.1). */
 export const AAC_FRAME_SAMPLES = 1024
 
 /** Silent raw_data_block (ISO/IEC 14496-3 4.4.2.1), by channel configuration: of one channel and of two. */
@@ -74,6 +74,7 @@ export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | 
   const sizeBytes = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
   if (sampleRate === undefined || sizeBytes <= HEADER_BYTES) return undefined
 
+  const samples = AAC_FRAME_SAMPLES * ((bytes[at + 6]! & 3) + 1)
   const parameters = { codecString: `mp4a.40.${objectType}`, sampleRate }
   // 0: the channels are in a program_config_element of the payload.
   if (channelConfiguration === 0) {
@@ -82,11 +83,12 @@ export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | 
     return {
       codec: 'aac',
       sizeBytes,
+      samples,
       parameters: channels ? { ...parameters, channels } : parameters,
     }
   }
   const channels = channelConfiguration === 7 ? 8 : channelConfiguration
-  return { codec: 'aac', sizeBytes, parameters: { ...parameters, channels } }
+  return { codec: 'aac', sizeBytes, samples, parameters: { ...parameters, channels } }
 }
 
 function headerBytesOf(bytes: Buffer, at: number): number {

@@ -19,6 +19,8 @@ export interface AudioFrameHeader {
   readonly codec: 'aac' | 'mp3' | 'mp2' | 'ac3' | 'eac3'
   /** Size of the frame, including its header. */
   readonly sizeBytes: number
+  /** Samples for each channel; 0 for a substream that adds channels or programs to a frame. */
+  readonly samples: number
   readonly parameters: AudioParameters
 }
 
@@ -32,7 +34,7 @@ export const MAX_FRAMES = 1024
 export type DecodeAudioFrameHeader = (bytes: Buffer, at: number) => AudioFrameHeader | undefined
 
 /** Size of two frames of any codec at usual bit rates, so that the second header confirms the first. */
-const MAX_SEARCHED_BYTES = 8192
+export const MAX_SEARCHED_BYTES = 8192
 
 /** Maximum number of false headers in a search; MPEG audio, with the shortest syncword, has about two in 8 KiB. */
 const MAX_FALSE_HEADERS = 8
@@ -44,18 +46,20 @@ const MAX_FALSE_HEADERS = 8
 export function findAudioFrame(
   payload: Buffer,
   decode: DecodeAudioFrameHeader,
-): AudioFrameHeader | undefined {
+): { readonly at: number; readonly header: AudioFrameHeader } | undefined {
   const first = decode(payload, 0)
   if (first !== undefined) {
     const end = first.sizeBytes
-    if (end === payload.length || isSameFormat(first, decode(payload, end))) return first
+    if (end === payload.length || isSameFormat(first, decode(payload, end))) {
+      return { at: 0, header: first }
+    }
   }
   const bytes = payload.subarray(0, MAX_SEARCHED_BYTES)
   let falseHeaders = 0
   for (let at = 0; at < bytes.length && falseHeaders < MAX_FALSE_HEADERS; at++) {
     const header = decode(bytes, at)
     if (header === undefined) continue
-    if (isSameFormat(header, decode(bytes, at + header.sizeBytes))) return header
+    if (isSameFormat(header, decode(bytes, at + header.sizeBytes))) return { at, header }
     falseHeaders++
   }
   return undefined

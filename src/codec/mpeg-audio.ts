@@ -50,9 +50,11 @@ export function decodeMpegAudioHeader(bytes: Buffer, at: number): AudioFrameHead
 
   const sampleRate = baseRate / RATE_DIVISORS[version]!
   const padding = (bytes[at + 2]! >> 1) & 1
+  const samples = frameSamples(layer, version === MPEG_1)
   return {
     codec: layer === 3 ? 'mp3' : 'mp2',
-    sizeBytes: frameBytes(layer, version === MPEG_1, (kbps * 1000) / sampleRate, padding),
+    sizeBytes: frameBytes(layer, samples, (kbps * 1000) / sampleRate, padding),
+    samples,
     parameters: {
       codecString: `mp4a.40.${31 + layer}`, // object types 32 to 34 (ISO/IEC 14496-3 Table 1.17)
       sampleRate,
@@ -61,9 +63,14 @@ export function decodeMpegAudioHeader(bytes: Buffer, at: number): AudioFrameHead
   }
 }
 
-/** Frame size (11172-3 2.4.3.1): layer I has slots of 4 bytes, layer III of MPEG 2 half the samples per frame. */
-function frameBytes(layer: 1 | 2 | 3, mpeg1: boolean, bitsPerSample: number, padding: number) {
+/** Samples of a frame (11172-3 2.4.2.1): layer III has half of them at the lower sample rates. */
+function frameSamples(layer: 1 | 2 | 3, mpeg1: boolean): number {
+  if (layer === 1) return 384
+  return layer === 3 && !mpeg1 ? 576 : 1152
+}
+
+/** Frame size (11172-3 2.4.3.1): layer I has slots of 4 bytes. */
+function frameBytes(layer: 1 | 2 | 3, samples: number, bitsPerSample: number, padding: number) {
   if (layer === 1) return (Math.floor(12 * bitsPerSample) + padding) * 4
-  const samples = layer === 3 && !mpeg1 ? 576 : 1152
   return Math.floor((samples / 8) * bitsPerSample) + padding
 }

@@ -102,25 +102,25 @@ export const MPEG_AUDIO_READER: AudioFrameReader = {
   syncByte: 0xff,
   decodeHeader: decodeMpegAudioHeader,
   read: (bytes, at, stats) =>
-    readFramed(bytes, at, decodeMpegAudioHeader, stats, ({ codec, sizeBytes, parameters }) => ({
-      sizeBytes,
-      content: {
-        payload: bytes.subarray(at, at + sizeBytes),
-        samples: mpegAudioSamples(parameters),
-        formatKey: `${parameters.codecString} ${parameters.sampleRate} ${parameters.channels}`,
-        createFormat: () => ({
-          codec: codec === 'mp3' ? 'mp3' : 'mp2',
-          parameters,
-          timescale: parameters.sampleRate,
-        }),
-      },
-    })),
-}
-
-/** Samples of a frame (11172-3 2.4.2.1): 384 in layer I; 576 in layer III at the lower sample rates. */
-function mpegAudioSamples({ codecString, sampleRate }: AudioParameters): number {
-  if (codecString === 'mp4a.40.32') return 384
-  return codecString === 'mp4a.40.34' && sampleRate < 32_000 ? 576 : 1152
+    readFramed(
+      bytes,
+      at,
+      decodeMpegAudioHeader,
+      stats,
+      ({ codec, sizeBytes, samples, parameters }) => ({
+        sizeBytes,
+        content: {
+          payload: bytes.subarray(at, at + sizeBytes),
+          samples,
+          formatKey: `${parameters.codecString} ${parameters.sampleRate} ${parameters.channels}`,
+          createFormat: () => ({
+            codec: codec === 'mp3' ? 'mp3' : 'mp2',
+            parameters,
+            timescale: parameters.sampleRate,
+          }),
+        },
+      }),
+    ),
 }
 
 /** Reader of AC-3 and E-AC-3. */

@@ -22,8 +22,9 @@ export interface PesUnit {
   readonly payload: Buffer
   /**
    * Presentation time, 90 kHz, unwrapped past 33 bits. Negative for a timestamp from before a wrap when the first PES
-   * packet of the program came after that wrap. A PES packet without a PTS has the times of the previous PES packet of
-   * its track, or of the program if it is the first of its track.
+   * packet of the program came after that wrap. A PES packet without a PTS goes on by the frames that
+   * were counted; one in which no frame begins, or of data, has the times of the previous PES packet of its track, or of the
+   * program if it is the first of its track.
    */
   readonly ptsTicks: number
   /** Decoding time, 90 kHz, unwrapped; equals `ptsTicks` when the PES packet has no DTS. */

@@ -15,7 +15,7 @@ import { PACKET_BYTES, payloadOffset } from './packet.ts'
 export const PES_PREFIX_BYTES = 6
 
 /** Size of prefix, flags and PES_header_data_length. */
-const FIXED_HEADER_BYTES = 9
+export const FIXED_HEADER_BYTES = 9
 /** Largest value of PES_packet_length. */
 export const MAX_PES_LENGTH = 0xffff
 

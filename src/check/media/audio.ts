@@ -6,13 +6,11 @@
  *
  * @module
  */
+import { AUDIO_DECODERS } from '../../codec/audio-decoders.ts'
 import type { AudioFrameHeader, DecodeAudioFrameHeader } from '../../codec/audio-frame.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { Faults, type MediaFacts } from './media-facts.ts'
 import { MAX_FRAMES, measureFrames, type Frame } from './frame-list.ts'
-import { decodeAc3Header } from '../../codec/ac3.ts'
-import { decodeAdtsHeader } from '../../codec/adts.ts'
-import { decodeMpegAudioHeader } from '../../codec/mpeg-audio.ts'
 
 const HEADER_BYTES = 10
 
@@ -70,17 +68,6 @@ function findDecoder(bytes: Buffer, at: number): DecodeAudioFrameHeader | undefi
   })
 }
 
-export const AUDIO_DECODERS: Readonly<Record<string, DecodeAudioFrameHeader>> = {
-  aac: decodeAdtsHeader,
-  mp2: decodeMpegAudioHeader,
-  mp3: decodeMpegAudioHeader,
-  ac3: decodeAc3Header,
-  eac3: decodeAc3Header,
-}
-
-/** Audio blocks of 256 samples in an E-AC-3 frame by `numblkscod` (ETSI TS 102 366 E.1.3.1.5). */
-const EAC3_BLOCKS = [1, 2, 3, 6] as const
-
 /** Input: `push` the payload of each PES packet in order. A frame may begin in one PES packet and end in another. */
 export class AudioFrames {
   readonly #decode: DecodeAudioFrameHeader
@@ -121,41 +108,20 @@ export class AudioFrames {
         this.#nextTicks = ptsTicks
         isTimed = true
       }
-      this.#add(header, bytes, at)
+      this.#add(header)
       at += header.sizeBytes
     }
     // No frame is larger than 8191 bytes, the maximum of ADTS.
     this.#rest = bytes.length - at < 8192 ? bytes.subarray(at) : Buffer.alloc(0)
   }
 
-  #add(header: AudioFrameHeader, bytes: Buffer, at: number): void {
-    const samples = samplesOf(header, bytes, at)
+  #add(header: AudioFrameHeader): void {
+    const { samples } = header
     if (samples === 0) return
     this.#header = header
     const durationTicks = (samples * TICKS_PER_SEC) / header.parameters.sampleRate
     const ptsTicks = this.#nextTicks
     this.#frames.push({ ptsTicks, dtsTicks: ptsTicks, durationTicks, isKey: true })
     this.#nextTicks += durationTicks
-  }
-}
-
-/** @returns samples for each channel; 0 for a substream that adds channels or programs to a frame */
-function samplesOf({ codec, parameters }: AudioFrameHeader, bytes: Buffer, at: number): number {
-  switch (codec) {
-    case 'aac':
-      return 1024 * ((bytes[at + 6]! & 3) + 1) // number_of_raw_data_blocks_in_frame
-    case 'mp3':
-      return parameters.sampleRate < 32_000 ? 576 : 1152
-    case 'mp2':
-      return parameters.codecString.endsWith('32') ? 384 : 1152 // layer I, layer II
-    case 'ac3':
-      return 1536
-    case 'eac3': {
-      const isMain = bytes[at + 2]! >> 6 !== 1 && ((bytes[at + 2]! >> 3) & 7) === 0
-      const hasReducedRate = bytes[at + 4]! >> 6 === 3
-      return isMain ? 256 * (hasReducedRate ? 6 : EAC3_BLOCKS[(bytes[at + 4]! >> 4) & 3]!) : 0
-    }
-    default:
-      return 0
   }
 }

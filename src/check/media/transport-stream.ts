@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { AUDIO_DECODERS } from '../../codec/audio-decoders.ts'
 import { Demuxer, type DemuxerOutput } from '../../mpegts/demux/demuxer.ts'
 import { decodePesHeader, isPesStart, readPesSize } from '../../mpegts/pes.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
@@ -24,7 +25,7 @@ import { decodePat } from '../../mpegts/psi/pat.ts'
 import { decodeSection, SectionAssembler } from '../../mpegts/psi/section.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Track } from '../../mpegts/track.ts'
-import { AUDIO_DECODERS, AudioFrames } from './audio.ts'
+import { AudioFrames } from './audio.ts'
 import { Faults, type CounterRange, type InspectedTrack, type MediaFacts } from './media-facts.ts'
 import { MAX_FRAMES, measureFrameRate, measureFrames, type Frame } from './frame-list.ts'
 

@@ -71,7 +71,10 @@ export function createDemuxerStats() {
     latmFrames: 0,
     /** PES packets without a valid header, dropped. */
     malformedPes: 0,
-    /** PES packets without a PTS: they take the times of an earlier PES packet, or are dropped when there is none. */
+    /**
+     * PES packets without a PTS whose times are not counted: they take those of an earlier PES packet, or are dropped when there
+     * is none.
+     */
     pesWithoutPts: 0,
     /** LATM PES packets before the first StreamMuxConfig, dropped. */
     unconfiguredUnits: 0,

@@ -3,8 +3,11 @@
  *
  * @module
  */
+import { totalBytes } from '../../binary/total-bytes.ts'
+import { AUDIO_DECODERS } from '../../codec/audio-decoders.ts'
 import { LatmReader } from '../../codec/latm.ts'
 import type { PesUnit } from '../pes-unit.ts'
+import { AudioFrameClock } from './audio-frame-clock.ts'
 import type { DemuxerStats } from './demuxer-stats.ts'
 import { inspectUnit } from './inspect-unit.ts'
 import { areSameParameters, type Codec, type Track, type TrackParameters } from '../track.ts'
@@ -19,7 +22,7 @@ import {
 import { type FramePes, FrameSplitter, type VideoPes } from './frame-splitter.ts'
 import { PesAssembler } from './pes-assembler.ts'
 import { StreamType } from '../psi/stream-type.ts'
-import { replacePesPayload } from '../mux/pes-packetizer.ts'
+import { insertPts, replacePesPayload } from '../mux/pes-packetizer.ts'
 import type { Times, TimestampUnwrapper } from '../timestamps.ts'
 import { VideoStream, type UnitContent } from './video-stream.ts'
 
@@ -30,6 +33,7 @@ export class ElementaryStream {
   readonly #stats: DemuxerStats
   readonly #video: VideoStream | undefined
   readonly #splitter: FrameSplitter | undefined
+  readonly #audioClock: AudioFrameClock
   /** Converter from LATM to ADTS; undefined for a stream that is not converted. */
   #latm: LatmReader | undefined
   /** Track according to the program map alone. */
@@ -48,6 +52,7 @@ export class ElementaryStream {
       this.#video = new VideoStream(codec)
       this.#splitter = new FrameSplitter(codec, stats)
     }
+    this.#audioClock = new AudioFrameClock(stats)
     if (codec !== 'aac-latm') return
     // No HLS player decodes LATM. The track is ADTS from the start: a later change would cost a discontinuity.
     this.#latm = new LatmReader()
@@ -111,7 +116,8 @@ export class ElementaryStream {
       ? this.#splitter?.push(pes, stamp, this.#track.parameters?.frameRate)
       : undefined
     if (frames !== undefined) yield* this.#makeUnits(frames)
-    else if (times !== undefined) yield* this.#makeUnit(pes, times, this.#splitter?.startsFrame)
+    else if (times === undefined) this.#stats.pesWithoutPts++
+    else yield* this.#makeUnit(pes, times, this.#splitter?.startsFrame, stamp !== undefined)
   }
 
   /** @returns what is left of the stream at its end */
@@ -125,21 +131,40 @@ export class ElementaryStream {
     }
   }
 
-  *#makeUnit(pes: VideoPes, times: Times, startsFrame = true): Generator<PesUnit, void, undefined> {
+  *#makeUnit(
+    pes: VideoPes,
+    times: Times,
+    startsFrame = true,
+    isStamped = true,
+  ): Generator<PesUnit, void, undefined> {
     const content =
       this.#latm === undefined ? this.#inspect(pes, startsFrame) : this.#convert(this.#latm, pes)
     if (content === undefined) return
     this.#stats.units++
     if (content.damaged) this.#stats.damagedUnits++
-    const addedBytes = content.sizeBytes - pes.sizeBytes
+    const decode = AUDIO_DECODERS[this.#track.codec]
+    const isCounted = decode !== undefined && pes.headerBytes > PES_PREFIX_BYTES
+    const stampTicks = isStamped ? times.ptsTicks : undefined
+    const ticks = isCounted ? this.#audioClock.push(content.payload, decode, stampTicks) : undefined
+    let { chunks, sizeBytes } = content
+    let { ptsTicks, dtsTicks } = times
+    if (!isStamped && ticks === undefined) this.#stats.pesWithoutPts++
+    else if (!isStamped && ticks !== undefined) {
+      // hls.js drops AAC without a PTS.
+      chunks = insertPts(chunks, ticks)
+      sizeBytes = totalBytes(chunks)
+      ptsTicks = dtsTicks = ticks
+      this.#latest = { ptsTicks, dtsTicks }
+    }
+    const addedBytes = sizeBytes - pes.sizeBytes
     if (addedBytes > 0) this.#stats.addedPackets += addedBytes / PACKET_BYTES
     yield {
       track: this.#track,
-      chunks: content.chunks,
-      sizeBytes: content.sizeBytes,
+      chunks,
+      sizeBytes,
       payload: content.payload,
-      ptsTicks: times.ptsTicks,
-      dtsTicks: times.dtsTicks,
+      ptsTicks,
+      dtsTicks,
       randomAccess: content.randomAccess,
       newParameters: content.newParameters,
       gradualRefresh: content.gradualRefresh,
@@ -205,12 +230,11 @@ export class ElementaryStream {
   }
 
   /**
-   * Times of a PES packet. Without a PTS, as in the rest of an access unit, they are the latest times of the track or,
-   * before the track has any, the latest times of the program.
+   * Times of a PES packet. Without a PTS they are, as long as nothing is counted, the latest times of the track or, before the
+   * track has any, the latest times of the program.
    */
   #timesOf({ ptsTicks, dtsTicks = ptsTicks }: PesHeader): Times | undefined {
     if (ptsTicks === undefined || dtsTicks === undefined) {
-      this.#stats.pesWithoutPts++
       return this.#latest ?? this.#timestamps.latest
     }
     const times = this.#timestamps.unwrap(ptsTicks, dtsTicks)

@@ -82,10 +82,11 @@ function findSet({ parameterSets }: VideoAccessUnit, wanted: ParameterSetKind): 
 function audioInspector(codec: Codec, decode: DecodeAudioFrameHeader): Inspector {
   return (payload) => {
     let triedHeaders = 0
-    const header = findAudioFrame(payload, (bytes, at) => {
+    const found = findAudioFrame(payload, (bytes, at) => {
       triedHeaders++
       return decode(bytes, at)
     })
-    return { codec: header?.codec ?? codec, parameters: header?.parameters, triedHeaders }
+    const { codec: foundCodec = codec, parameters } = found?.header ?? {}
+    return { codec: foundCodec, parameters, triedHeaders }
   }
 }

@@ -11,7 +11,13 @@ import {
   payloadOffset,
   UNIT_START,
 } from '../packet.ts'
-import { MAX_PES_LENGTH, PES_PREFIX_BYTES, pesBytes } from '../pes.ts'
+import {
+  FIXED_HEADER_BYTES,
+  MAX_PES_LENGTH,
+  PES_PREFIX_BYTES,
+  pesBytes,
+  writeTimestamp,
+} from '../pes.ts'
 
 const HEADER_BYTES = 4
 const MAX_PAYLOAD_BYTES = PACKET_BYTES - HEADER_BYTES
@@ -55,6 +61,38 @@ export function packetizePes(first: Buffer, pes: Buffer): Buffer {
  * @param at  offset of the insertion in the PES packet
  */
 export function insertIntoPes(chunks: readonly Buffer[], at: number, inserted: Buffer): Buffer[] {
+  return replaceStart(chunks, at, (start) => insertInto(start, at, inserted))
+}
+
+/**
+ * Writes a PTS into the header of a PES packet that has none. Transport packets up to it are replaced by new ones; later
+ * transport packets remain views into `chunks`.
+ *
+ * @param ptsTicks  90 kHz, unwrapped
+ */
+export function insertPts(chunks: readonly Buffer[], ptsTicks: number): Buffer[] {
+  const pts = Buffer.from([0x20, 0, 0, 0, 0])
+  writeTimestamp(pts, 0, ptsTicks)
+  return replaceStart(chunks, FIXED_HEADER_BYTES, (start) => {
+    const pes = insertInto(start, FIXED_HEADER_BYTES, pts)
+    pes[7] = (pes[7]! & 0x3f) | 0x80 // PTS_DTS_flags
+    pes[8]! += pts.length // PES_header_data_length
+    return pes
+  })
+}
+
+function insertInto(pes: Buffer, at: number, inserted: Buffer): Buffer {
+  const grown = Buffer.concat([pes.subarray(0, at), inserted, pes.subarray(at)])
+  growPes(grown, inserted.length)
+  return grown
+}
+
+/** @param edit  gets the first bytes of the PES packet, at least as many as given, and returns those in their place */
+function replaceStart(
+  chunks: readonly Buffer[],
+  sizeBytes: number,
+  edit: (start: Buffer) => Buffer,
+): Buffer[] {
   const payloads: Buffer[] = []
   let lengthBytes = 0
   for (const [index, chunk] of chunks.entries()) {
@@ -63,12 +101,9 @@ export function insertIntoPes(chunks: readonly Buffer[], at: number, inserted: B
       const payload = chunk.subarray(payloadOffset(chunk, offset) ?? end, end)
       payloads.push(payload)
       lengthBytes += payload.length
-      if (lengthBytes < at) continue
-      const before = Buffer.concat(payloads)
-      const pes = Buffer.concat([before.subarray(0, at), inserted, before.subarray(at)])
-      growPes(pes, inserted.length)
+      if (lengthBytes < sizeBytes) continue
       const rest = chunk.subarray(end)
-      const made = packetizePes(chunks[0]!, pes)
+      const made = packetizePes(chunks[0]!, edit(Buffer.concat(payloads)))
       return [made, ...(rest.length > 0 ? [rest] : []), ...chunks.slice(index + 1)]
     }
   }

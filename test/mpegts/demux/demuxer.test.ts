@@ -785,7 +785,7 @@ t.test('time', async (t) => {
         [12_000, 12_000],
         [12_600, 6600],
       ])
-      t.match(demuxer.stats, { pesWithoutPts: 3, units: 4 })
+      t.match(demuxer.stats, { pesWithoutPts: 2, units: 4 })
     },
   )
 

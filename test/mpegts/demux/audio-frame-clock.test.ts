@@ -1,0 +1,103 @@
+/** Audio in PES packets that are cut anywhere and have a PTS now and then, against the times of its frames. */
+import * as fc from 'fast-check'
+import t from 'tap'
+import { AUDIO_DECODERS } from '../../../src/codec/audio-decoders.ts'
+import { Demuxer } from '../../../src/mpegts/demux/demuxer.ts'
+import { findPesHeader } from '../../../src/mpegts/pes.ts'
+import { demux, payloadOf, readFixture, unitsOf } from '../demux.ts'
+import { pesPacket, TsBuilder } from '../ts-builder.ts'
+
+const PID = 0x101
+
+/** Size of the first PES packet, in which the first frames are found. */
+const FIRST_BYTES = 5000
+
+interface Source {
+  readonly streamType: number
+  readonly bytes: Buffer
+  /** Time of each frame by its offset. */
+  readonly frames: ReadonlyMap<number, number>
+}
+
+/** Audio of a fixture, by frames from 10 s on. */
+function audioOf(name: string): Source {
+  const units = unitsOf(demux(readFixture(name))).filter(({ track }) => track.kind === 'audio')
+  const { pid, streamType, codec } = units[0]!.track
+  const bytes = Buffer.concat(units.filter(({ track }) => track.pid === pid).map(payloadOf))
+  const frames = new Map<number, number>()
+  let ticks = 900_000
+  for (let at = 0; ;) {
+    const header = AUDIO_DECODERS[codec]!(bytes, at)
+    if (header === undefined) return { streamType, bytes, frames }
+    frames.set(at, Math.round(ticks))
+    ticks += (header.samples * 90_000) / header.parameters.sampleRate
+    at += header.sizeBytes
+  }
+}
+
+interface SentPes {
+  readonly packets: Buffer
+  readonly stampTicks: number | undefined
+  /** Time of the first frame that begins in it. */
+  readonly beginTicks: number | undefined
+}
+
+/**
+ * @param sizes  elementary stream bytes of each PES packet, used in turn
+ * @param stamps  whether each PES packet in which a frame begins has a PTS, used in turn; the first always has
+ */
+function cut({ bytes, frames }: Source, sizes: readonly number[], stamps: readonly boolean[]) {
+  const ts = new TsBuilder()
+  const sent: SentPes[] = []
+  const starts = [...frames.keys()]
+  for (let at = 0; at < bytes.length;) {
+    const sizeBytes = sent.length === 0 ? FIRST_BYTES : sizes[sent.length % sizes.length]!
+    const end = Math.min(bytes.length, at + sizeBytes)
+    const begin = starts.find((start) => start >= at && start < end)
+    const beginTicks = begin === undefined ? undefined : frames.get(begin)
+    const isStamped = sent.length === 0 || stamps[sent.length % stamps.length] === true
+    const stampTicks = isStamped ? beginTicks : undefined
+    const from = ts.packets.length
+    ts.unit(PID, pesPacket(bytes.subarray(at, end), { ptsTicks: stampTicks, streamId: 0xc0 }))
+    sent.push({ packets: Buffer.concat(ts.packets.slice(from)), stampTicks, beginTicks })
+    at = end
+  }
+  return sent
+}
+
+/** @throws unless each PES packet in which a frame begins has its time, and those with a PTS are as sent */
+function check(source: Source, sent: readonly SentPes[]): void {
+  const demuxer = new Demuxer()
+  const tables = new TsBuilder().program([{ pid: PID, streamType: source.streamType }]).bytes
+  const bytes = Buffer.concat([tables, ...sent.map(({ packets }) => packets)])
+  const units = unitsOf(demux(bytes, undefined, demuxer))
+  if (units.length !== sent.length) throw new Error(`${units.length} PES packets`)
+  for (const [index, { chunks, payload, ptsTicks }] of units.entries()) {
+    const { packets, stampTicks, beginTicks } = sent[index]!
+    const header = findPesHeader(chunks)!
+    if (stampTicks !== undefined || beginTicks === undefined) {
+      if (!Buffer.concat(chunks).equals(packets)) throw new Error(`PES packet ${index} differs`)
+    } else if (header.ptsTicks !== ptsTicks) throw new Error(`PES packet ${index} has no PTS`)
+    if (!payloadOf(units[index]!).equals(payload)) throw new Error(`payload ${index} differs`)
+    if (beginTicks === undefined) continue
+    const driftTicks = Math.abs(ptsTicks - beginTicks)
+    if (driftTicks > 1) throw new Error(`PES packet ${index} is off by ${driftTicks} ticks`)
+  }
+  const untimed = sent.filter(({ beginTicks }) => beginTicks === undefined)
+  const { pesWithoutPts } = demuxer.stats
+  if (pesWithoutPts !== untimed.length) throw new Error(`${pesWithoutPts} without times`)
+}
+
+for (const name of ['demo', 'mp3', 'ac3-dvb', 'eac3', 'h264-mp2-nit']) {
+  t.test(`${name}: PES packets without a PTS go on by the frames that were counted`, async () => {
+    const source = audioOf(name)
+    const sizes = fc.array(fc.integer({ min: 100, max: 5000 }), { minLength: 1, maxLength: 8 })
+    const stamps = fc.array(fc.boolean(), { minLength: 1, maxLength: 12 })
+    fc.assert(
+      fc.property(sizes, stamps, (sizes, stamps) => {
+        check(source, cut(source, sizes, stamps))
+      }),
+      { numRuns: 40 },
+    )
+  })
+}
