@@ -22,8 +22,8 @@ export interface PictureStart extends Picture {
 /** What a NAL unit is between frames: `leading` begins an access unit if it is the first one behind a slice. */
 type NalRole = 'slice' | ParameterSetKind | 'leading' | 'other'
 
-/** Number of bytes after the first zero byte of a start code that shows what a NAL unit is. */
-const NAL_HEADER_BYTES = 2
+/** Size of the header of a NAL unit. */
+const HEADER_BYTES: Readonly<Record<VideoCodec, number>> = { h264: 1, h265: 2 }
 
 /** Zero bytes at the end of a piece with which a start code may begin. */
 const MAX_CODE_ZEROS = 3
@@ -40,6 +40,7 @@ export interface FrameFinderStats {
 /** Inputs: `push` the pieces of the elementary stream in order; `endNal` after one that ends with a NAL unit. */
 export class FrameFinder {
   readonly #codec: VideoCodec
+  readonly #headerBytes: number
   readonly #stats: FrameFinderStats
   readonly #pictures: H264Pictures | H265Pictures
   /** Latest parameter set of each kind: most are repeated. */
@@ -57,6 +58,7 @@ export class FrameFinder {
   /** @param stats  to count in */
   constructor(codec: VideoCodec, stats: FrameFinderStats) {
     this.#codec = codec
+    this.#headerBytes = HEADER_BYTES[codec]
     this.#stats = stats
     this.#pictures = codec === 'h264' ? new H264Pictures() : new H265Pictures()
   }
@@ -66,9 +68,14 @@ export class FrameFinder {
     return this.#latestSliceAt >= 0
   }
 
-  /** Offset of the latest slice, if a frame begins behind it whose first slice has not come; else -1. */
+  /**
+   * Offset of the latest slice, if a frame may begin behind it whose first slice has not come: also where all pieces end in the
+   * header of a NAL unit. Else -1.
+   */
   get sliceBeforeLead(): number {
-    return this.#leadAt === undefined ? -1 : this.#latestSliceAt
+    const isHeaderCut =
+      this.#nalAt !== undefined && this.#rest.length - this.#nalAt < this.#headerBytes
+    return this.#leadAt === undefined && !isHeaderCut ? -1 : this.#latestSliceAt
   }
 
   /** Lowest offset of a frame that is still to be found. */
@@ -129,7 +136,7 @@ export class FrameFinder {
     { at, damaged, starts }: { at: number; damaged: boolean; starts: PictureStart[] },
   ): void {
     this.#stats.foundNals++
-    if (nal.length < NAL_HEADER_BYTES) return
+    if (nal.length < this.#headerBytes) return
     const role = this.#roleOf(nal)
     if (role === 'other') return
     if (role !== 'slice') {
@@ -160,13 +167,13 @@ export class FrameFinder {
   }
 
   #bytesWanted(bytes: Buffer, at: number): number {
-    if (bytes.length - at < NAL_HEADER_BYTES) return NAL_HEADER_BYTES
-    switch (this.#roleOf(bytes.subarray(at, at + NAL_HEADER_BYTES))) {
+    if (bytes.length - at < this.#headerBytes) return this.#headerBytes
+    switch (this.#roleOf(bytes.subarray(at, at + this.#headerBytes))) {
       case 'slice':
         return this.#codec === 'h264' ? H264_SLICE_HEAD_BYTES : H265_SLICE_HEAD_BYTES
       case 'leading':
       case 'other':
-        return NAL_HEADER_BYTES
+        return this.#headerBytes
       default:
         return MAX_HEAD_BYTES
     }

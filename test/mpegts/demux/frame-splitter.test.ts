@@ -67,7 +67,7 @@ function mux({ streamType, frames }: Source, { sizes, stamps = [true], bounded }
     let end = Math.min(stream.length, at + sizeBytes)
     // In which PES packet does a frame begin whose first zero byte is in the one before its start code? Muxers do not agree.
     if (starts.has(end - 1)) end--
-    else if (turn === 0) end -= [2, 3, 4].find((codeBytes) => starts.has(end - codeBytes)) ?? 0
+    else if (turn === 0) end -= [2, 3].find((codeBytes) => starts.has(end - codeBytes)) ?? 0
     const begins = [...starts.keys()].find((start) => start >= at && start < end)
     const isStamped = begins !== undefined && (turn === 0 || stamps[turn % stamps.length])
     const { ptsTicks, dtsTicks } = (isStamped ? starts.get(begins) : undefined) ?? {}
@@ -136,6 +136,16 @@ for (const [name, source] of SOURCES) {
     )
   })
 }
+
+t.test('a frame ends before a start code that ends a PES packet', async () => {
+  for (const [, source] of SOURCES) {
+    const [frame] = source.frames
+    for (const codeBytes of [4, 5]) {
+      const firstBytes = frame!.payload.length + codeBytes
+      checkFrames(framesOf(mux(source, { sizes: [firstBytes, 5000] })), source.frames)
+    }
+  }
+})
 
 /** PES packet of frames with so many bytes each, without parameter sets. */
 function pesOf(frames: number, sizeBytes: number): VideoPes {
