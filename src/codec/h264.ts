@@ -64,7 +64,6 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     nalUnits,
     nalBytes,
     parameterSets,
-    slice,
   }
 }
 

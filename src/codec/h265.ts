@@ -78,7 +78,6 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     nalUnits,
     nalBytes,
     parameterSets,
-    slice,
   }
 }
 

@@ -24,6 +24,4 @@ export interface VideoAccessUnit {
   readonly nalBytes: number
   /** Parameter sets in the order sent. */
   readonly parameterSets: readonly ParameterSet[]
-  /** Start of the first slice, with its NAL header. */
-  readonly slice: Buffer | undefined
 }
