@@ -5,11 +5,10 @@
  * @module
  */
 import { findStartCode, MAX_HEAD_BYTES, MAX_NAL_UNITS } from './annex-b.ts'
-import { readH264ParameterSet } from './h264.ts'
 import { H264_SLICE_HEAD_BYTES, H264Pictures } from './h264-pictures.ts'
-import { readH265ParameterSet } from './h265.ts'
 import { H265_SLICE_HEAD_BYTES, H265Pictures } from './h265-pictures.ts'
-import type { ParameterSetKind, VideoCodec } from './parameter-sets.ts'
+import { isParameterSet, isSlice, NAL_HEADER_BYTES, nalRole, type NalRole } from './nal-unit.ts'
+import { readParameterSet, type ParameterSetKind, type VideoCodec } from './parameter-sets.ts'
 import type { Picture } from './picture.ts'
 
 export interface PictureStart extends Picture {
@@ -18,12 +17,6 @@ export interface PictureStart extends Picture {
   /** Offset of the latest slice of the picture before; -1 without one. */
   readonly latestSliceAt: number
 }
-
-/** What a NAL unit is between frames: `leading` begins an access unit if it is the first one behind a slice. */
-type NalRole = 'slice' | ParameterSetKind | 'leading' | 'other'
-
-/** Size of the header of a NAL unit. */
-const HEADER_BYTES: Readonly<Record<VideoCodec, number>> = { h264: 1, h265: 2 }
 
 /** Zero bytes at the end of a piece with which a start code may begin. */
 const MAX_CODE_ZEROS = 3
@@ -58,7 +51,7 @@ export class FrameFinder {
   /** @param stats  to count in */
   constructor(codec: VideoCodec, stats: FrameFinderStats) {
     this.#codec = codec
-    this.#headerBytes = HEADER_BYTES[codec]
+    this.#headerBytes = NAL_HEADER_BYTES[codec]
     this.#stats = stats
     this.#pictures = codec === 'h264' ? new H264Pictures() : new H265Pictures()
   }
@@ -139,9 +132,9 @@ export class FrameFinder {
     if (nal.length < this.#headerBytes) return
     const role = this.#roleOf(nal)
     if (role === 'other') return
-    if (role !== 'slice') {
+    if (!isSlice(role)) {
       this.#leadAt ??= at
-      if (role !== 'leading' && !damaged && nal.length < MAX_HEAD_BYTES) {
+      if (isParameterSet(role) && !damaged && nal.length < MAX_HEAD_BYTES) {
         this.#learn(role, nal)
       }
       return
@@ -159,51 +152,20 @@ export class FrameFinder {
     this.#latestSets.set(kind, Buffer.from(nal))
     this.#stats.nalUnits++
     this.#stats.nalBytes += nal.length
-    this.#pictures.pushSet(
-      this.#codec === 'h265'
-        ? readH265ParameterSet(kind, nal)
-        : readH264ParameterSet(kind === 'sps' ? 'sps' : 'pps', nal),
-    )
+    this.#pictures.pushSet(readParameterSet(this.#codec, kind, nal))
   }
 
   #bytesWanted(bytes: Buffer, at: number): number {
     if (bytes.length - at < this.#headerBytes) return this.#headerBytes
-    switch (this.#roleOf(bytes.subarray(at, at + this.#headerBytes))) {
-      case 'slice':
-        return this.#codec === 'h264' ? H264_SLICE_HEAD_BYTES : H265_SLICE_HEAD_BYTES
-      case 'leading':
-      case 'other':
-        return this.#headerBytes
-      default:
-        return MAX_HEAD_BYTES
-    }
+    const role = this.#roleOf(bytes.subarray(at, at + this.#headerBytes))
+    if (isParameterSet(role)) return MAX_HEAD_BYTES
+    if (!isSlice(role)) return this.#headerBytes
+    return this.#codec === 'h264' ? H264_SLICE_HEAD_BYTES : H265_SLICE_HEAD_BYTES
   }
 
   #roleOf(nal: Buffer): NalRole {
-    return this.#codec === 'h264' ? h264Role(nal[0]! & 0x1f) : h265Role(nal)
+    return nalRole(this.#codec, nal[0]!, nal[1])
   }
-}
-
-/** Role by `nal_unit_type` (H.264 Table 7-1): slices are those of primary pictures, data partition A included. */
-function h264Role(type: number): NalRole {
-  if (type === 1 || type === 2 || type === 5) return 'slice'
-  if (type === 7) return 'sps'
-  if (type === 8) return 'pps'
-  return type === 6 || type === 9 || (type >= 14 && type <= 18) ? 'leading' : 'other'
-}
-
-/** Role by `nal_unit_type` (H.265 Table 7-1); NAL units of other layers belong to the picture of the base layer before. */
-function h265Role(nal: Buffer): NalRole {
-  const type = (nal[0]! >> 1) & 0x3f
-  const isBaseLayer = (nal[0]! & 1) === 0 && (nal[1] ?? 0) >> 3 === 0
-  if (!isBaseLayer) return 'other'
-  if (type <= 31) return 'slice'
-  if (type === 32) return 'vps'
-  if (type === 33) return 'sps'
-  if (type === 34) return 'pps'
-  const isLeading =
-    type === 35 || type === 39 || (type >= 41 && type <= 44) || (type >= 48 && type <= 55)
-  return isLeading ? 'leading' : 'other'
 }
 
 /** @returns end of the bytes without as many zero bytes at their end as a start code may have */

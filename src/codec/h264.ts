@@ -6,18 +6,13 @@
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { MAX_HEAD_BYTES, MAX_NAL_UNITS, nalHeads, unescapeNal } from './annex-b.ts'
-import type { ParameterSet } from './parameter-sets.ts'
+import { isParameterSet, isSlice, nalRole } from './nal-unit.ts'
+import { readParameterSet, type ParameterSet } from './parameter-sets.ts'
 import { carriesCaptions, readPreferredTransfer, seiMessages, SeiType } from './sei.ts'
 import type { VideoAccessUnit } from './video-access-unit.ts'
 
-/** `nal_unit_type` (Table 7-1). */
-const NalType = { SLICE: 1, PARTITION_A: 2, IDR_SLICE: 5, SEI: 6, SPS: 7, PPS: 8 } as const
-
 /** Number of bytes copied of a slice: more than NAL header and slice header take up to the field flags. */
 const SLICE_HEAD_BYTES = 16
-
-/** Offset of `seq_parameter_set_id` after the NAL header: profile, constraints and level precede it. */
-const SPS_ID_AT = 3
 
 /**
  * Reads an access unit up to its first slice. Random access points are IDR pictures, and I pictures with a recovery
@@ -37,11 +32,10 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
   for (const nal of nalHeads(chunks, bytesWanted)) {
     if (++nalUnits > MAX_NAL_UNITS) break
     nalBytes += nal.length
-    const type = nal[0]! & 0x1f
-    if (type === NalType.SPS || type === NalType.PPS) {
-      if (nal.length === MAX_HEAD_BYTES) continue
-      parameterSets.push(readH264ParameterSet(type === NalType.SPS ? 'sps' : 'pps', nal))
-    } else if (type === NalType.SEI) {
+    const role = nalRole('h264', nal[0]!)
+    if (isParameterSet(role)) {
+      if (nal.length < MAX_HEAD_BYTES) parameterSets.push(readParameterSet('h264', role, nal))
+    } else if (role === 'sei') {
       for (const message of seiMessages(nal.subarray(1))) {
         recoveryFrames ??= readRecoveryFrames(message.type, message.payload)
         closedCaptions ||= carriesCaptions(message)
@@ -53,7 +47,7 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
     }
   }
   const { startsPicture, intra } = firstSlice(slice)
-  const isIdr = slice !== undefined && (slice[0]! & 0x1f) === NalType.IDR_SLICE
+  const isIdr = slice !== undefined && nalRole('h264', slice[0]!) === 'sync'
   return {
     randomAccess: startsPicture && (isIdr || (intra && recoveryFrames === 0)),
     gradualRefresh: startsPicture && !isIdr && recoveryFrames !== undefined && recoveryFrames > 0,
@@ -68,25 +62,9 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
 }
 
 function bytesWanted(header: number): number {
-  switch (header & 0x1f) {
-    case NalType.SPS:
-    case NalType.PPS:
-    case NalType.SEI:
-      return MAX_HEAD_BYTES
-    case NalType.SLICE:
-    case NalType.PARTITION_A:
-    case NalType.IDR_SLICE:
-      return SLICE_HEAD_BYTES
-    default:
-      return 0
-  }
-}
-
-/** Reads the id of a parameter set (7.3.2.1.1, 7.3.2.2). */
-export function readH264ParameterSet(kind: 'sps' | 'pps', nal: Buffer): ParameterSet {
-  const head = unescapeNal(nal.subarray(1, 1 + SLICE_HEAD_BYTES))
-  const idAt = kind === 'sps' ? SPS_ID_AT : 0
-  return { kind, id: new BitReader(head.subarray(idAt)).readUe(), nal }
+  const role = nalRole('h264', header)
+  if (isSlice(role)) return SLICE_HEAD_BYTES
+  return isParameterSet(role) || role === 'sei' ? MAX_HEAD_BYTES : 0
 }
 
 /** Reads a slice header up to `slice_type` (7.3.3). Only the first slice of a picture has `first_mb_in_slice` 0. */

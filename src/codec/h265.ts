@@ -6,27 +6,14 @@
  * @module
  */
 import { BitReader } from '../binary/bit-reader.ts'
-import { MAX_HEAD_BYTES, MAX_NAL_UNITS, nalHeads, unescapeNal } from './annex-b.ts'
-import { readH265CodecString } from './h265-parameter-sets.ts'
-import type { ParameterSet, ParameterSetKind } from './parameter-sets.ts'
+import { MAX_HEAD_BYTES, MAX_NAL_UNITS, nalHeads } from './annex-b.ts'
+import { isParameterSet, isSlice, nalRole } from './nal-unit.ts'
+import { readParameterSet, type ParameterSet } from './parameter-sets.ts'
 import { carriesCaptions, readPreferredTransfer, seiMessages, SeiType } from './sei.ts'
 import type { VideoAccessUnit } from './video-access-unit.ts'
 
-/** `nal_unit_type` (Table 7-1). */
-const NalType = {
-  RADL_N: 6,
-  RADL_R: 7,
-  FIRST_IRAP: 16,
-  LAST_IRAP: 21,
-  LAST_VCL: 31,
-  PREFIX_SEI: 39,
-} as const
-
-const PARAMETER_SETS: Readonly<Record<number, ParameterSetKind>> = {
-  32: 'vps',
-  33: 'sps',
-  34: 'pps',
-}
+/** `nal_unit_type` of RADL pictures (Table 7-1). */
+const NalType = { RADL_N: 6, RADL_R: 7 } as const
 
 /** Size of the NAL header and the byte that contains `first_slice_segment_in_pic_flag`. */
 const SLICE_HEAD_BYTES = 3
@@ -49,25 +36,23 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
   for (const nal of nalHeads(chunks, bytesWanted)) {
     if (++nalUnits > MAX_NAL_UNITS) break
     nalBytes += nal.length
-    const type = nalType(nal[0]!)
-    const kind = PARAMETER_SETS[type]
-    if (!isBaseLayer(nal)) continue
-    if (kind !== undefined) {
-      if (nal.length < MAX_HEAD_BYTES) parameterSets.push(readH265ParameterSet(kind, nal))
-    } else if (type === NalType.PREFIX_SEI) {
+    const role = nalRole('h265', nal[0]!, nal[1])
+    if (isParameterSet(role)) {
+      if (nal.length < MAX_HEAD_BYTES) parameterSets.push(readParameterSet('h265', role, nal))
+    } else if (role === 'sei') {
       for (const message of seiMessages(nal.subarray(2))) {
         recoveryPictures ??= readRecoveryPictures(message.type, message.payload)
         closedCaptions ||= carriesCaptions(message)
         preferredTransfer ??= readPreferredTransfer(message)
       }
-    } else {
+    } else if (isSlice(role)) {
       slice = nal
       break
     }
   }
-  const type = slice === undefined ? undefined : nalType(slice[0]!)
+  const type = slice && (slice[0]! >> 1) & 0x3f
   const startsPicture = ((slice?.[2] ?? 0) & 0x80) !== 0
-  const isIrap = type !== undefined && type >= NalType.FIRST_IRAP && type <= NalType.LAST_IRAP
+  const isIrap = slice !== undefined && nalRole('h265', slice[0]!) === 'sync'
   return {
     randomAccess: startsPicture && isIrap,
     gradualRefresh: startsPicture && !isIrap && (recoveryPictures ?? 0) !== 0,
@@ -82,34 +67,9 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
 }
 
 function bytesWanted(header: number): number {
-  const type = nalType(header)
-  if (type <= NalType.LAST_VCL) return SLICE_HEAD_BYTES
-  return type in PARAMETER_SETS || type === NalType.PREFIX_SEI ? MAX_HEAD_BYTES : 0
-}
-
-function nalType(header: number): number {
-  return (header >> 1) & 0x3f
-}
-
-/** Whether a NAL unit belongs to the base layer, which decodes without the scalable and multi-view layers. */
-function isBaseLayer(nal: Buffer): boolean {
-  return (nal[0]! & 1) === 0 && (nal[1] ?? 0) >> 3 === 0
-}
-
-export function readH265ParameterSet(kind: ParameterSetKind, nal: Buffer): ParameterSet {
-  return { kind, id: readId(kind, nal), nal }
-}
-
-/** Reads the id of a parameter set (7.3.2.1 to 7.3.2.3). */
-function readId(kind: ParameterSetKind, nal: Buffer): number {
-  const reader = new BitReader(unescapeNal(nal.subarray(2)))
-  if (kind === 'pps') return reader.readUe()
-  const videoSetId = reader.readBits(4)
-  if (kind === 'vps') return videoSetId
-  const maxSubLayersMinus1 = reader.readBits(3)
-  reader.skipBits(1) // sps_temporal_id_nesting_flag
-  readH265CodecString(reader, maxSubLayersMinus1)
-  return reader.readUe()
+  const role = nalRole('h265', header)
+  if (isSlice(role)) return SLICE_HEAD_BYTES
+  return isParameterSet(role) || role === 'sei' ? MAX_HEAD_BYTES : 0
 }
 
 /** @returns `recovery_poc_cnt` (D.2.8); undefined for another message or a truncated one */

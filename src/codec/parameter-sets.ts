@@ -4,6 +4,10 @@
  * @module
  */
 
+import { BitReader } from '../binary/bit-reader.ts'
+import { unescapeNal } from './annex-b.ts'
+import { readH265CodecString } from './h265-parameter-sets.ts'
+
 export type VideoCodec = 'h264' | 'h265'
 
 /** Kinds of parameter sets; each refers to the one listed before it. */
@@ -25,6 +29,37 @@ export const PARAMETER_SET_KINDS: Readonly<Record<VideoCodec, readonly Parameter
 
 /** Maximum total size of the remembered sets, since a key frame may need all; usually a few hundred bytes. */
 const MAX_REMEMBERED_BYTES = 4096
+
+/** Number of bytes of a parameter set of H.264 that hold its id. */
+const H264_ID_BYTES = 16
+
+/** Offset of `seq_parameter_set_id` after the NAL header of H.264: profile, constraints and level precede it. */
+const SPS_ID_AT = 3
+
+/** Reads the id of a parameter set (H.264 7.3.2.1.1, 7.3.2.2; H.265 7.3.2.1 to 7.3.2.3). */
+export function readParameterSet(
+  codec: VideoCodec,
+  kind: ParameterSetKind,
+  nal: Buffer,
+): ParameterSet {
+  return { kind, id: codec === 'h264' ? readH264Id(kind, nal) : readH265Id(kind, nal), nal }
+}
+
+function readH264Id(kind: ParameterSetKind, nal: Buffer): number {
+  const head = unescapeNal(nal.subarray(1, 1 + H264_ID_BYTES))
+  return new BitReader(head.subarray(kind === 'sps' ? SPS_ID_AT : 0)).readUe()
+}
+
+function readH265Id(kind: ParameterSetKind, nal: Buffer): number {
+  const reader = new BitReader(unescapeNal(nal.subarray(2)))
+  if (kind === 'pps') return reader.readUe()
+  const videoSetId = reader.readBits(4)
+  if (kind === 'vps') return videoSetId
+  const maxSubLayersMinus1 = reader.readBits(3)
+  reader.skipBits(1) // sps_temporal_id_nesting_flag
+  readH265CodecString(reader, maxSubLayersMinus1)
+  return reader.readUe()
+}
 
 /** Latest parameter sets of a video track: `push` the sets of every access unit in decoding order. */
 export class ParameterSets {

@@ -9,9 +9,8 @@
  */
 import { totalBytes } from '../binary/total-bytes.ts'
 import { MAX_HEAD_BYTES, MAX_NAL_UNITS, nalUnits, START_CODE } from '../codec/annex-b.ts'
-import { readH264ParameterSet } from '../codec/h264.ts'
-import { readH265ParameterSet } from '../codec/h265.ts'
-import type { ParameterSet, ParameterSetKind, VideoCodec } from '../codec/parameter-sets.ts'
+import { isParameterSet, nalRole, type NalRole } from '../codec/nal-unit.ts'
+import { readParameterSet, type ParameterSet, type VideoCodec } from '../codec/parameter-sets.ts'
 import { u32 } from './box.ts'
 import {
   LENGTH_BYTES,
@@ -47,32 +46,7 @@ interface LastNal {
   readonly rest: Uint8Array
 }
 
-/** What becomes of a NAL unit. */
-type NalRole = ParameterSetKind | 'delimiter' | 'sync' | 'other'
-
-/** Roles by `nal_unit_type` (H.264 Table 7-1); an SPS extension and a subset SPS belong to other layers. */
-const H264_ROLES: Readonly<Record<number, NalRole>> = {
-  5: 'sync',
-  7: 'sps',
-  8: 'pps',
-  9: 'delimiter',
-}
-
-/** Roles by `nal_unit_type` (H.265 Table 7-1): IRAP pictures are BLA, IDR and CRA. */
-const H265_ROLES: Readonly<Record<number, NalRole>> = {
-  16: 'sync',
-  17: 'sync',
-  18: 'sync',
-  19: 'sync',
-  20: 'sync',
-  21: 'sync',
-  32: 'vps',
-  33: 'sps',
-  34: 'pps',
-  35: 'delimiter',
-}
-
-const isKept = (role: NalRole) => role === 'sync' || role === 'other'
+const isKept = (role: NalRole) => !isParameterSet(role) && role !== 'delimiter'
 
 /** @returns copy of the header of a NAL unit, which does not end in a zero byte (H.264 7.3.1, H.265 7.3.1.2) */
 function headerOf([first, next]: readonly Uint8Array[], codec: VideoCodec): Uint8Array {
@@ -161,8 +135,9 @@ export class VideoSamples {
         sizeBytes += tailBytes
         continue
       }
-      if (role === 'vps' || role === 'sps' || role === 'pps') {
-        if (nalBytes < MAX_HEAD_BYTES) sets.push(this.#readSet(role, Buffer.concat(nal)))
+      if (isParameterSet(role) && nalBytes < MAX_HEAD_BYTES) {
+        this.stats.parameterSets++
+        sets.push(readParameterSet(this.#codec, role, Buffer.concat(nal)))
       }
       if (!isKept(role)) continue
       sync ||= role === 'sync'
@@ -177,18 +152,7 @@ export class VideoSamples {
     return { sets, sync, pieces, sizeBytes, grownNal }
   }
 
-  #roleOf(nal: readonly Uint8Array[]): NalRole {
-    const header = nal[0]![0]!
-    if (this.#codec === 'h264') return H264_ROLES[header & 0x1f] ?? 'other'
-    // Parameter sets of other layers stay with the slices of those layers.
-    const second = nal[0]![1] ?? nal[1]?.[0] ?? 0
-    const isBaseLayer = (header & 1) === 0 && second >> 3 === 0
-    return isBaseLayer ? (H265_ROLES[(header >> 1) & 0x3f] ?? 'other') : 'other'
-  }
-
-  #readSet(kind: ParameterSetKind, nal: Buffer): ParameterSet {
-    this.stats.parameterSets++
-    if (this.#codec === 'h265') return readH265ParameterSet(kind, nal)
-    return readH264ParameterSet(kind === 'sps' ? 'sps' : 'pps', nal)
+  #roleOf([first, next]: readonly Uint8Array[]): NalRole {
+    return nalRole(this.#codec, first![0]!, first![1] ?? next?.[0])
   }
 }

@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { nalRole } from '../../codec/nal-unit.ts'
 import type { ParameterSet, VideoCodec } from '../../codec/parameter-sets.ts'
 import { totalBytes } from '../../binary/total-bytes.ts'
 import { insertIntoPes } from '../mux/pes-packetizer.ts'
@@ -48,7 +49,6 @@ function endOfDelimiter(codec: VideoCodec, payload: Buffer): number {
   let at = 0
   while (payload[at] === 0) at++
   if (at < 2 || payload[at] !== 1) return 0
-  const header = payload[at + 1] ?? 0
-  const isDelimiter = codec === 'h264' ? (header & 0x1f) === 9 : ((header >> 1) & 0x3f) === 35
+  const isDelimiter = nalRole(codec, payload[at + 1] ?? 0, payload[at + 2]) === 'delimiter'
   return isDelimiter ? at + 1 + DELIMITERS[codec].length : 0
 }
