@@ -56,8 +56,8 @@ const COUNTER_VALUES = 16
  *   video size, sample rate or channels differ from the previous program, so that players need an EXT-X-DISCONTINUITY.
  *   It is false when parameters only become known, and for the first program of a demuxer.
  * - `header`: the times of a video PES packet that has begun, long before it is complete if its length is unbounded.
- *   A `unit` with these times follows, unless the PES packet is dropped.
- * - `unit`: a complete PES packet.
+ *   A `unit` with these times follows, unless the PES packet is dropped. None for video that is cut anew into frames.
+ * - `unit`: a complete PES packet, as sent or made of a frame.
  * - `packets`: transport packets between PES packets that segments need as well: PCR-only packets of the PCR PID.
  * - `splice`: a splice information section, emitted on arrival, usually before its splice time; repetitions are
  *   dropped.
