@@ -13,7 +13,7 @@ import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
 import { decodeH264SliceSyntax, type H264SliceSyntax } from './h264-sps.ts'
 import type { ParameterSet } from './parameter-sets.ts'
-import type { Picture } from './picture.ts'
+import { PictureOrder, type Picture } from './picture.ts'
 
 /** `nal_unit_type` of an IDR slice, which a second field never has (7.4.1.2.4). */
 const IDR_SLICE = 5
@@ -57,9 +57,7 @@ export class H264Pictures {
   #hasFirst = false
   /** Whether the latest picture is a first field, whose second may follow. */
   #awaitsField = false
-  /** PicOrderCntMsb and pic_order_cnt_lsb of the latest reference picture (8.2.1.1). */
-  #orderHigh = 0
-  #orderLow = 0
+  readonly #order = new PictureOrder()
 
   pushSet({ kind, id, nal }: ParameterSet): void {
     if (id > MAX_SET_ID) return
@@ -127,31 +125,8 @@ export class H264Pictures {
   #orderOf({ syntax, orders, isIdr, isReference }: SliceHeader): number | undefined {
     if (syntax?.orderType !== 0) return undefined
     const [low = 0] = orders
-    if (isIdr) {
-      this.#orderHigh = 0
-      this.#orderLow = 0
-    }
-    const high = nearestHigh(low, this.#orderHigh, this.#orderLow, 2 ** syntax.orderBits)
-    if (isReference) {
-      this.#orderHigh = high
-      this.#orderLow = low
-    }
-    return high + low
+    return this.#order.push(low, syntax.orderBits, { startsOrder: isIdr, isReference })
   }
-}
-
-/**
- * Most significant part of an order of presentation of which only the least significant bits are sent (H.264 8.2.1.1,
- * H.265 8.3.1).
- *
- * @param high  of the picture before
- * @param before  least significant part of the picture before
- * @param modulus  of the least significant part
- */
-export function nearestHigh(low: number, high: number, before: number, modulus: number): number {
-  if (low < before && before - low >= modulus / 2) return high + modulus
-  if (low > before && low - before > modulus / 2) return high - modulus
-  return high
 }
 
 /** Whether two slices in a row belong to different pictures (7.4.1.2.4). */

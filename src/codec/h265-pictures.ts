@@ -11,10 +11,9 @@
  */
 import { BitReader } from '../binary/bit-reader.ts'
 import { unescapeNal } from './annex-b.ts'
-import { nearestHigh } from './h264-pictures.ts'
 import { decodeH265SliceSyntax, type H265SliceSyntax } from './h265-parameter-sets.ts'
 import type { ParameterSet } from './parameter-sets.ts'
-import type { Picture } from './picture.ts'
+import { PictureOrder, type Picture } from './picture.ts'
 
 /** `nal_unit_type` (Table 7-1): BLA and IDR pictures begin a new order; IDR pictures do not send it. */
 const NalType = {
@@ -46,9 +45,7 @@ interface PictureSet {
 export class H265Pictures {
   readonly #sequences = new Map<number, H265SliceSyntax | undefined>()
   readonly #sets = new Map<number, PictureSet>()
-  /** PicOrderCntMsb and slice_pic_order_cnt_lsb of the latest picture of sub-layer 0 that others refer to (8.3.1). */
-  #orderHigh = 0
-  #orderLow = 0
+  readonly #order = new PictureOrder()
 
   pushSet({ kind, id, nal }: ParameterSet): void {
     if (id > MAX_SET_ID) return
@@ -77,18 +74,13 @@ export class H265Pictures {
     if (syntax.separateColorPlanes) reader.skipBits(2)
     const isIdr = type >= NalType.FIRST_IDR && type <= NalType.LAST_IDR
     const low = isIdr ? 0 : reader.readBits(syntax.orderBits)
-    const high = startsOrder
-      ? 0
-      : nearestHigh(low, this.#orderHigh, this.#orderLow, 2 ** syntax.orderBits)
-    if ((nal[1]! & 0x07) === 1 && isReference(type)) {
-      this.#orderHigh = high
-      this.#orderLow = low
-    }
-    return { startsFrame: true, startsOrder, order: high + low }
+    const picture = { startsOrder, isReference: (nal[1]! & 0x07) === 1 && isReference(type) }
+    const order = this.#order.push(low, syntax.orderBits, picture)
+    return { startsFrame: true, startsOrder, order }
   }
 }
 
-/** Whether the order of later pictures may be relative to a picture: it is neither leading nor of the sub-layer alone. */
+/** Whether later pictures may be ordered by one of sub-layer 0: it is neither leading nor of the sub-layer alone. */
 function isReference(type: number): boolean {
   if (type >= NalType.FIRST_RADL && type <= NalType.LAST_RASL) return false
   return type > NalType.LAST_NON_REFERENCE || type % 2 === 1
