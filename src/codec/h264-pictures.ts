@@ -28,6 +28,7 @@ export const H264_SLICE_HEAD_BYTES = 40
 interface SliceHeader {
   readonly startsAtFirst: boolean
   readonly setId: number
+  readonly hasSet: boolean
   readonly isIdr: boolean
   /** Whether other pictures refer to it: `nal_ref_idc` is not 0. */
   readonly isReference: boolean
@@ -89,7 +90,7 @@ export class H264Pictures {
       slice.isBottom !== before.isBottom
     this.#awaitsField = slice.isField && !isSecondField
     const order = this.#orderOf(slice)
-    return { startsFrame: !isSecondField, startsOrder: slice.isIdr, order }
+    return { startsFrame: !isSecondField, startsOrder: slice.isIdr, order, hasSet: slice.hasSet }
   }
 
   #readHeader(nal: Buffer): SliceHeader {
@@ -101,7 +102,8 @@ export class H264Pictures {
     const syntax = set && this.#sequences.get(set.sequenceId)
     const isIdr = (nal[0]! & 0x1f) === IDR_SLICE
     const isReference = (nal[0]! & 0x60) !== 0
-    const begin = { startsAtFirst, setId, isIdr, isReference, syntax }
+    const hasSet = set !== undefined
+    const begin = { startsAtFirst, setId, hasSet, isIdr, isReference, syntax }
     if (set === undefined || syntax === undefined) {
       return { ...begin, frameNumber: 0, isField: false, isBottom: false, idrId: 0, orders: [] }
     }

@@ -66,7 +66,7 @@ export class H265Pictures {
     const set = this.#sets.get(reader.readUe())
     const syntax = set && this.#sequences.get(set.sequenceId)
     if (set === undefined || syntax === undefined) {
-      return { startsFrame: true, startsOrder, order: undefined }
+      return { startsFrame: true, startsOrder, order: undefined, hasSet: set !== undefined }
     }
     reader.skipBits(set.extraBits)
     reader.readUe() // slice_type
@@ -76,7 +76,7 @@ export class H265Pictures {
     const low = isIdr ? 0 : reader.readBits(syntax.orderBits)
     const picture = { startsOrder, isReference: (nal[1]! & 0x07) === 1 && isReference(type) }
     const order = this.#order.push(low, syntax.orderBits, picture)
-    return { startsFrame: true, startsOrder, order }
+    return { startsFrame: true, startsOrder, order, hasSet: true }
   }
 }
 

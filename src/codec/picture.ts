@@ -11,6 +11,8 @@ export interface Picture {
   readonly startsOrder: boolean
   /** Place in the order of presentation (PicOrderCnt); undefined where pictures are presented as they are decoded. */
   readonly order: number | undefined
+  /** Whether the picture parameter set that its slices refer to is known. */
+  readonly hasSet: boolean
 }
 
 /** Order of presentation, of which slices have the least significant bits alone (H.264 8.2.1.1, H.265 8.3.1). */

@@ -1,23 +1,13 @@
 /**
- * Facts about a segment or part of fragmented MP4 (ISO/IEC 14496-12 8.8; RFC 8216bis 3.1.2), and parameter sets in its
- * samples (ISO/IEC 14496-15 5.3.2, 8.3.2):
- *
- *   | length 8 to 32 | NAL unit … | repeated
+ * Facts about a segment or part of fragmented MP4 (ISO/IEC 14496-12 8.8; RFC 8216bis 3.1.2).
  *
  * @module
  */
 import { FieldReader, findBox, readBoxes, type Box } from './box-reader.ts'
 import { Faults, type InspectedTrack, type MediaFacts } from './media-facts.ts'
 import { MAX_FRAMES, measureFrameRate, measureFrames, type Frame } from './frame-list.ts'
-import {
-  readMovie,
-  type MovieTrack,
-  type NalFormat,
-  type SampleDefaults,
-  type TrackFormat,
-} from './movie.ts'
-import { decodeH264Sps } from '../../codec/h264-sps.ts'
-import { decodeH265Sps } from '../../codec/h265-parameter-sets.ts'
+import { inspectNalSamples, type SamplePlace } from './nal-samples.ts'
+import { readMovie, type MovieTrack, type SampleDefaults } from './movie.ts'
 
 /** Flags of `tfhd` (8.8.7.1) and `trun` (8.8.8.1) that announce fields. */
 const Header = { DATA_OFFSET: 0x1, ENTRY: 0x2, DURATION: 0x8, SIZE: 0x10, FLAGS: 0x20 } as const
@@ -32,9 +22,6 @@ const Run = {
 
 /** `sample_is_non_sync_sample` in the flags of a sample (8.8.3.1). */
 const NON_SYNC = 0x10000
-
-/** Sample entries that promise samples without parameter sets (14496-15 5.4.1, 8.4.1). */
-const OUT_OF_BAND: ReadonlySet<string | undefined> = new Set(['avc1', 'hvc1'])
 
 type Range = Pick<Box, 'start' | 'end'>
 
@@ -217,15 +204,8 @@ function describeTrack(
 ): InspectedTrack {
   const frames = samples?.frames ?? []
   const { nalUnits, ...declared } = format
-  const { sampleEntry } = declared
-  const sets = nalUnits && samples && findParameterSets(bytes, samples.places, nalUnits)
-  if (sets?.first !== undefined && OUT_OF_BAND.has(sampleEntry)) {
-    faults.add(
-      'parameter-sets',
-      `track ${id} is ${sampleEntry}, and its samples have ${sets.first}`,
-    )
-  }
-  const found = nalUnits && sets?.sequence && describeSequence(sets.sequence, nalUnits, sampleEntry)
+  const places = samples?.places ?? []
+  const found = nalUnits && inspectNalSamples(bytes, places, { id, nalUnits, ...declared }, faults)
   const measured = kind === 'video' ? measureFrameRate(frames, ticksPerSec) : undefined
   return {
     kind,
@@ -243,76 +223,4 @@ function describeTimes({ frames, nextTicks, durationTicks }: TrackSamples, ticks
   return {
     decodeTimes: { ticksPerSec, firstTicks: frames[0]!.dtsTicks, nextTicks, durationTicks },
   }
-}
-
-/** Where a sample claims to be: a hostile `trun` may point anywhere. */
-interface SamplePlace {
-  /** Offset in the bytes. */
-  readonly at: number
-  readonly sizeBytes: number
-}
-
-interface FoundParameterSets {
-  /** Name of the first parameter set; undefined without any. */
-  readonly first: string | undefined
-  /** Sequence parameter set, looked for only if the sample entry has none. */
-  readonly sequence: Buffer | undefined
-}
-
-/** Maximum number of NAL units that are looked at in a track: samples may overlap, and lengths may be 0. */
-const MAX_NALS = 100_000
-
-/** Names by `nal_unit_type` (H.264 Table 7-1, H.265 Table 7-1). */
-const NAMES: Readonly<Record<NalFormat['codec'], Readonly<Record<number, string>>>> = {
-  h264: { 7: 'SPS', 8: 'PPS' },
-  h265: { 32: 'VPS', 33: 'SPS', 34: 'PPS' },
-}
-
-function findParameterSets(
-  bytes: Buffer,
-  places: readonly SamplePlace[],
-  { codec, lengthBytes, hasSequence }: NalFormat,
-): FoundParameterSets {
-  let first: string | undefined
-  for (const nal of nalUnits(bytes, places, lengthBytes)) {
-    const name = NAMES[codec][typeOf(nal, codec)]
-    first ??= name
-    if (name === 'SPS' && !hasSequence) return { first, sequence: nal }
-    if (first !== undefined && hasSequence) break
-  }
-  return { first, sequence: undefined }
-}
-
-/** @returns format of a track whose sample entry has no sequence parameter set; undefined if it does not parse */
-function describeSequence(
-  sequence: Buffer,
-  { codec }: NalFormat,
-  sampleEntry = '',
-): TrackFormat | undefined {
-  const parameters = codec === 'h264' ? decodeH264Sps(sequence) : decodeH265Sps(sequence)
-  if (parameters === undefined) return undefined
-  const { codecString, ...rest } = parameters
-  return { ...rest, codec: codecString.replace(/^(avc1|hvc1)/, sampleEntry) }
-}
-
-function* nalUnits(bytes: Buffer, places: readonly SamplePlace[], lengthBytes: number) {
-  let count = 0
-  for (const { at, sizeBytes } of places) {
-    const start = Math.min(Math.max(0, at), bytes.length)
-    const end = Math.min(start + sizeBytes, bytes.length)
-    const fields = new FieldReader(bytes, { start, end })
-    while (fields.left > lengthBytes) {
-      if (count++ === MAX_NALS) return
-      const nal = fields.take(fields.unsigned(lengthBytes))
-      if (nal.length > 0) yield nal
-    }
-  }
-}
-
-/** @returns `nal_unit_type`; -1 in other layers of H.265, whose parameter sets stay with their slices */
-function typeOf(nal: Buffer, codec: NalFormat['codec']): number {
-  const header = nal[0]!
-  if (codec === 'h264') return header & 0x1f
-  const isBaseLayer = (header & 1) === 0 && (nal[1] ?? 0) >> 3 === 0
-  return isBaseLayer ? (header >> 1) & 0x3f : -1
 }

@@ -64,6 +64,8 @@ export interface InspectedTrack {
  * - `pes-cut`: a PES packet that begins before the first or ends after the last packet. `pts`: one without a PTS.
  * - `box`: a box that exceeds its parent, a required box that is missing, or samples outside of mdat.
  * - `parameter-sets`: parameter sets in samples whose sample entry promises that there are none.
+ * - `sets-missing`: samples that refer to a PPS which such a sample entry does not have.
+ * - `sample-frames`: several frames in a sample.
  * - `timestamp`: packed audio without the time of its first sample.
  */
 export type FaultKind =
@@ -80,6 +82,8 @@ export type FaultKind =
   | 'pts'
   | 'box'
   | 'parameter-sets'
+  | 'sets-missing'
+  | 'sample-frames'
   | 'timestamp'
 
 interface MediaFault {

@@ -8,6 +8,8 @@ import { FieldReader, findBox, readBoxes, type Box } from './box-reader.ts'
 import { Faults, type InspectedTrack } from './media-facts.ts'
 import { BitReader } from '../../binary/bit-reader.ts'
 import { readAudioSpecificConfig } from '../../codec/audio-specific-config.ts'
+import { isParameterSet, nalRole } from '../../codec/nal-unit.ts'
+import { readParameterSet, type ParameterSet, type VideoCodec } from '../../codec/parameter-sets.ts'
 import { decodeH264Sps } from '../../codec/h264-sps.ts'
 import { decodeH265Sps } from '../../codec/h265-parameter-sets.ts'
 import type { VideoParameters } from '../../codec/video-parameters.ts'
@@ -129,11 +131,11 @@ export type TrackFormat = Pick<
 
 /** Form of samples that consist of NAL units (14496-15 5.3.3.1, 8.3.3.1). */
 export interface NalFormat {
-  readonly codec: 'h264' | 'h265'
+  readonly codec: VideoCodec
   /** Size of the length before each NAL unit, 1 to 4. */
   readonly lengthBytes: number
-  /** Whether the sample entry has a sequence parameter set; else the samples have to. */
-  readonly hasSequence: boolean
+  /** Parameter sets of the sample entry; without a sequence parameter set, the samples have to have one. */
+  readonly sets: readonly ParameterSet[]
 }
 
 /** Sizes of the fields before the boxes of a video and an audio sample entry. */
@@ -142,8 +144,6 @@ const AUDIO_ENTRY_BYTES = 28
 
 /** Extra fields of QuickTime audio sample entries by version. */
 const QUICKTIME_BYTES: Readonly<Record<number, number>> = { 1: 16, 2: 36 }
-
-const NAL_SPS_H265 = 33
 
 /** @param entry  first box of `stsd`; encrypted entries are described by their original format */
 function readSampleEntry(
@@ -212,13 +212,17 @@ function readAvc(type: 'avc1' | 'avc3', record: Buffer): TrackFormat {
   const fields = new FieldReader(record, { start: 1, end: record.length })
   const profile = fields.take(3).toString('hex')
   const lengthBytes = (fields.unsigned(1) & 3) + 1
-  const sets = fields.unsigned(1) & 0x1f
-  const nal = sets > 0 ? fields.take(fields.unsigned(2)) : NOTHING
+  const sequences = takeNals(fields, fields.unsigned(1) & 0x1f)
+  const pictures = takeNals(fields, fields.unsigned(1))
   if (profile === '') return { codec: undefined }
-  const parameters = nal.length > 0 ? decodeH264Sps(nal) : undefined
+  const sets = [
+    ...sequences.map((nal) => readParameterSet('h264', 'sps', nal)),
+    ...pictures.map((nal) => readParameterSet('h264', 'pps', nal)),
+  ]
+  const parameters = sequences.map((nal) => decodeH264Sps(nal)).find((it) => it !== undefined)
   return {
     codec: `${type}.${profile}`,
-    nalUnits: { codec: 'h264', lengthBytes, hasSequence: parameters !== undefined },
+    nalUnits: { codec: 'h264', lengthBytes, sets },
     ...(parameters !== undefined && withoutCodec(parameters)),
   }
 }
@@ -228,19 +232,31 @@ function readHevc(type: 'hvc1' | 'hev1', record: Buffer): TrackFormat {
   const fields = new FieldReader(record, { start: 21, end: record.length })
   const lengthBytes = (fields.unsigned(1) & 3) + 1
   const arrays = fields.unsigned(1)
+  const sets: ParameterSet[] = []
   for (let array = 0; array < arrays && !fields.overrun; array++) {
-    const nalType = fields.unsigned(1) & 0x3f
-    const count = fields.unsigned(2)
-    for (let index = 0; index < count && !fields.overrun; index++) {
-      const nal = fields.take(fields.unsigned(2))
-      const parameters = nalType === NAL_SPS_H265 ? decodeH265Sps(nal) : undefined
-      if (parameters === undefined) continue
-      const codec = parameters.codecString.replace('hvc1', type)
-      const nalUnits = { codec: 'h265', lengthBytes, hasSequence: true } as const
-      return { codec, nalUnits, ...withoutCodec(parameters) }
-    }
+    const kind = nalRole('h265', fields.unsigned(1) << 1)
+    const nals = takeNals(fields, fields.unsigned(2))
+    if (!isParameterSet(kind)) continue
+    sets.push(...nals.map((nal) => readParameterSet('h265', kind, nal)))
   }
-  return { codec: undefined, nalUnits: { codec: 'h265', lengthBytes, hasSequence: false } }
+  const parameters = sets
+    .map(({ kind, nal }) => (kind === 'sps' ? decodeH265Sps(nal) : undefined))
+    .find((it) => it !== undefined)
+  return {
+    codec: parameters?.codecString.replace('hvc1', type),
+    nalUnits: { codec: 'h265', lengthBytes, sets },
+    ...(parameters !== undefined && withoutCodec(parameters)),
+  }
+}
+
+/** @returns NAL units with a length of 16 bits before each, as many as are whole */
+function takeNals(fields: FieldReader, count: number): readonly Buffer[] {
+  const nals: Buffer[] = []
+  for (let index = 0; index < count && !fields.overrun; index++) {
+    const nal = fields.take(fields.unsigned(2))
+    if (nal.length > 0) nals.push(nal)
+  }
+  return nals
 }
 
 /** Parameters other than the CODECS value. */

@@ -73,6 +73,24 @@ export const MEDIA_FORMAT: readonly RuleOn<'media'>[] = [
     remedy:
       'Take VPS, SPS and PPS out of the samples, and write a new EXT-X-MAP and EXT-X-DISCONTINUITY where they change.',
   }),
+  onFault('sets-missing', {
+    id: 'PARAMETER_SETS_MISSING',
+    clause: 'ISO/IEC 14496-15 5.4.1, 8.4.1',
+    level: 'MUST',
+    requirement: 'Under avc1 and hvc1, EXT-X-MAP has each parameter set that samples refer to.',
+    effects: { hlsjs: stops('Ends with "mediaSourceRequiresReset": Chrome cannot decode it.') },
+    remedy:
+      'Write all VPS, SPS and PPS into the init segment, and a new EXT-X-MAP and EXT-X-DISCONTINUITY where they change.',
+  }),
+  onFault('sample-frames', {
+    id: 'SAMPLE_FRAMES',
+    clause: 'ISO/IEC 14496-15 5.3.2, 8.3.2',
+    level: 'MUST',
+    requirement: 'Each sample of video is one frame.',
+    effects: { hlsjs: stops('Ends with "mediaSourceRequiresReset": Chrome cannot decode it.') },
+    remedy:
+      'Find the access units in the bitstream: a PES packet may have many of them, or a part of one.',
+  }),
   {
     id: 'TS_PARTS',
     clause: 'Shaka and video.js, RFC 8216bis 4.4.4.9',

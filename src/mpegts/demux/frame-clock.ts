@@ -17,7 +17,7 @@ const ASSUMED_TICKS = TICKS_PER_SEC / 25
 const MAX_FRAME_TICKS = TICKS_PER_SEC
 
 /** Frame in decoding order. */
-export interface UntimedFrame extends Omit<Picture, 'startsFrame'> {
+export interface UntimedFrame extends Pick<Picture, 'startsOrder' | 'order'> {
   /** Its times as sent; undefined without a PTS. */
   readonly stamp: Times | undefined
   /** Whether bytes were lost: frames may be missing. */

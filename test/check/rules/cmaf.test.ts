@@ -1,10 +1,11 @@
 /** Each rule on CMAF, and those on all media that fMP4 can break, broken once in a session of our own. */
 import t from 'tap'
 import type { Exchange, RequestRole } from '../../../src/check/exchange.ts'
-import { FIRST_PART, PART_TARGET_SEC, recordCmaf } from '../cmaf-session.ts'
+import { FIRST_PART, PART_TARGET_SEC, recordCmaf, type CmafOptions } from '../cmaf-session.ts'
 import { withBody } from '../session.ts'
 import { breaks, editMedia, editMultivariant, judge, keepsAll } from './fixture.ts'
 import { editMediaBytes } from './media-fixture.ts'
+
 import { makeBox } from '../media/box-builder.ts'
 
 const VIDEO = 'cmaf-video-1'
@@ -144,6 +145,32 @@ const withSets = (indexes: readonly number[], nal = SPS) =>
     },
   })
 
+/** Gives the PPS in the init segment id 1 instead of 0. */
+function renameSet(exchanges: readonly Exchange[]): Exchange[] {
+  return exchanges.map((exchange) => {
+    if (exchange.role !== 'init') return exchange
+    const hex = Buffer.from(exchange.reply!.body).toString('hex').replace('68ef3cb0', '685bcf2c')
+    return { ...exchange, reply: { ...exchange.reply!, body: Buffer.from(hex, 'hex') } }
+  })
+}
+
+/** Puts several frames into a sample. */
+const joinSamples = (count: number) => {
+  const samples: Parameters<NonNullable<CmafOptions['editVideo']>>[0][] = []
+  return recordCmaf({
+    editVideo: (sample, index) => {
+      samples.push(sample)
+      if (index !== KEY_SAMPLE + count - 1) return sample
+      const joined = samples.slice(KEY_SAMPLE)
+      return {
+        ...sample,
+        chunks: joined.flatMap(({ chunks }) => chunks),
+        sizeBytes: joined.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+      }
+    },
+  })
+}
+
 /** Each rule with exchanges that break it, and others that come close and keep all. */
 const CASES: Readonly<Record<string, readonly [broken: Exchange[], kept: Exchange[]]>> = {
   RENDITIONS_START_APART: [delayAudio(good, 0.25), delayAudio(good, 0.2)],
@@ -154,6 +181,8 @@ const CASES: Readonly<Record<string, readonly [broken: Exchange[], kept: Exchang
   IN_BAND_ENTRY: [renameCodec(renameEntry(withSets([1]), 'avc3'), 'avc3'), good],
   CODECS_SAMPLE_ENTRY: [renameCodec(good, 'avc3'), good],
   PARAMETER_SETS_IN_BAND: [withSets([1]), withSets([1], Buffer.from('0000000409f00000', 'hex'))],
+  PARAMETER_SETS_MISSING: [renameSet(good), good],
+  SAMPLE_FRAMES: [joinSamples(2), joinSamples(1)],
   PART_DURATION_INEXACT: [duration('0.19998'), duration('0.20003')],
   EXTINF_INEXACT: [extinf('1.00300'), extinf('1.00150')],
   DECODE_TIME_BREAK: [delayFrom(good, 2), delayFrom(good, 1)],
