@@ -56,7 +56,7 @@ t.test('players go on when the process is killed', async (t) => {
     return reply
   })
   const base = `${url}/video/studio`
-  const versions = watchPlaylist(t, `${base}/cmaf-video-1.m3u8`)
+  const { versions } = watchPlaylist(t, `${base}/cmaf-video-1.m3u8`)
   const progress = ['-progress', 'pipe:1', '-c', 'copy', '-f', 'null', '-']
   const readers = ['playlist.m3u8', 'cmaf-video-1.m3u8'].map((playlist) => {
     const input = ['-v', 'fatal', '-re', '-i', `${base}/${playlist}`, '-t', '9']

@@ -36,15 +36,19 @@ t.test('hls.js behind a cache with Age is within one part of hls.js without', as
   const { url } = await startApp(t, service)
   const cache = await startNginxCache(t, url)
   const path = '/video/studio/cmaf-video-1.m3u8'
-  const direct = watchPlaylist(t, url + path)
+  const { versions: direct } = watchPlaylist(t, url + path)
   await until('a player without the cache', () => direct.length > 0)
-  // nginx stores it for half a target duration, which is 4 s. The players before fill the cache, with blocking replies too.
+  // Fills the cache, with blocking replies too.
+  watchPlaylist(t, cache + path)
+  // nginx stores a playlist for half a target duration, which is 4 s.
   const cached = await until(
     'a player whose first playlist is 2 s old',
     async () => {
-      const versions = watchPlaylist(t, cache + path)
+      const { versions, stop } = watchPlaylist(t, cache + path)
       const first = await until('a playlist', () => versions[0])
-      return first.ageSec >= 2 && versions
+      if (first.ageSec >= 2) return versions
+      stop()
+      return undefined
     },
     { everyMs: 500 },
   )

@@ -20,8 +20,14 @@ export interface ViewedPlaylist {
   readonly ageSec: number
 }
 
-/** Follows a playlist until the test ends. @returns its versions so far, oldest first */
-export function watchPlaylist(t: Test, url: string): readonly ViewedPlaylist[] {
+export interface PlaylistViewer {
+  /** Versions so far, oldest first. */
+  readonly versions: readonly ViewedPlaylist[]
+  stop(): void
+}
+
+/** Follows a playlist until the test ends. */
+export function watchPlaylist(t: Test, url: string): PlaylistViewer {
   const versions: ViewedPlaylist[] = []
   const hls = new Hls({ pLoader: FetchLoader, enableWorker: false, lowLatencyMode: true })
   hls.on(Hls.Events.LEVEL_LOADED, (_, { details }) => {
@@ -31,8 +37,9 @@ export function watchPlaylist(t: Test, url: string): readonly ViewedPlaylist[] {
   })
   hls.on(Hls.Events.ERROR, (_, { details, error }) => t.fail(`hls.js: ${details} ${error.message}`))
   hls.loadSource(url)
-  t.teardown(() => hls.destroy())
-  return versions
+  const stop = () => hls.destroy()
+  t.teardown(stop)
+  return { versions, stop }
 }
 
 class FetchLoader implements Loader<PlaylistLoaderContext> {
