@@ -5,7 +5,6 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { get, request, type IncomingMessage } from 'node:http'
 import { get as getSecurely } from 'node:https'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createStreamFile } from '../../src/hls/store/stream-file.ts'
 import { openSession } from '../http/http2-client.ts'
@@ -66,24 +65,28 @@ t.test(
       })
       const before = rssBytes(target.pid!)
       const stop = new AbortController()
+      let opened = 0
       const attack = sendSmallPieces(target, stop.signal, {
         ...{ protocol, connections: 20, bytesPerSec: 524_288 },
+        onOpened: (count) => (opened = count),
         ...{ method: 'POST', path: '/api/status', headers: { 'lt-signature': '0'.repeat(64) } },
       })
       const trusted = { rejectUnauthorized: false }
-      for (let answers = 0; answers < 20; answers++) {
+      let answers = 0
+      const answer = async () => {
         const request = isTls
           ? getSecurely(`${url}/watch/studio`, trusted)
           : get(`${url}/watch/studio`)
         const [reply] = (await once(request, 'response')) as [IncomingMessage]
         t.equal(reply.resume().statusCode, 200)
-        // A viewer's pace, so that the attack goes on between the answers.
-        await sleep(100)
+        return ++answers >= 20 && opened > 20
       }
+      // A viewer's pace, so that the attack goes on between the answers.
+      await until('connections are closed, and opened again', answer, { everyMs: 100 })
       const growth = rssBytes(target.pid!) - before
       t.ok(growth < 100 * MIB, `${protocol}: RSS grew by ${Math.round(growth / MIB)} MiB`)
       stop.abort()
-      t.ok((await attack).opened > 20, 'connections are closed, and opened again')
+      await attack
       program.kill('SIGTERM')
       t.equal(await program.exit, 0)
     }
@@ -101,11 +104,12 @@ t.test('answers all 20,000 requests of one pipeline in bounded memory', async (t
     path: '/video/none/playlist.m3u8',
     onAnswered: () => stop.abort(),
   })
-  while (!stop.signal.aborted) {
+  const answer = async () => {
     t.equal((await fetch(`${url}/watch/studio`)).status, 200)
-    // A viewer's pace, so that the attack goes on between the answers.
-    await sleep(200)
+    return stop.signal.aborted
   }
+  // A viewer's pace, so that the attack goes on between the answers.
+  await until('all are answered', answer, { everyMs: 200 })
   t.equal((await attack).answered, 20_000)
   const growth = rssBytes(target.pid!) - before
   t.ok(growth < 100 * MIB, `RSS grew by ${Math.round(growth / MIB)} MiB`)

@@ -28,6 +28,8 @@ export interface SmallPieces {
   readonly headers?: Readonly<Record<string, string>>
   /** Bytes per second of one connection; those that the service closes are opened again. */
   readonly bytesPerSec: number
+  /** Called with the number of connections opened so far. */
+  readonly onOpened?: (opened: number) => void
   /** Requests of a connection of HTTP/2 at once. */
   readonly streams?: number
 }
@@ -54,6 +56,7 @@ export async function sendSmallPieces(
         continue
       }
       total.opened++
+      options.onOpened?.(total.opened)
       const sentBytes = await feed(socket, signal, options)
       total.sentBytes += sentBytes
       socket.destroy()
