@@ -31,6 +31,7 @@ export async function record(playlistUrl: string, signal: AbortSignal): Promise<
       recording.failures.push(`${reply.status} ${playlistUrl}`)
     }
     if (text.includes('#EXT-X-ENDLIST')) break
+    // The pace of a player that polls.
     await sleep(200, undefined, { signal }).catch(() => undefined)
   }
   return recording

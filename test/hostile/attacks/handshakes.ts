@@ -28,6 +28,7 @@ const INDUCTION_TRIES = 40
 
 /** Cookies of each intruder, by socket id from 1 on. */
 const COOKIES = 64
+/** Interval of bursts of what became due: an attack is a rate, and has no condition to wait for. */
 const BURST_MS = 10
 /** Limits catching up after a delay: a burst that overflows the kernel's buffer says nothing about the service. */
 const MAX_BURST_SEC = 0.05
@@ -124,8 +125,8 @@ export interface Flood {
   readonly subnet: number
   /** StreamID of each conclusion. */
   readonly streamId: () => string
-  /** Called once per burst of 10 ms. */
-  readonly onBurst?: () => void
+  /** Called before each burst of 10 ms with the number of conclusions sent so far. */
+  readonly onBurst?: (sent: number) => void
 }
 
 /** @returns number of conclusions sent, and number of answers by handshake type */
@@ -144,7 +145,7 @@ export async function flood(
     }
     const startMs = performance.now()
     while (sent < conclusions && !signal.aborted) {
-      onBurst?.()
+      onBurst?.(sent)
       const scheduled = ((performance.now() - startMs) / 1000) * perSec
       const due = Math.min(scheduled, sent + perSec * MAX_BURST_SEC, conclusions)
       while (sent < due) {

@@ -22,6 +22,7 @@ import {
 import type { Target } from '../target.ts'
 import { flood, type Flood } from './handshakes.ts'
 
+/** Interval of bursts of what became due: an attack is a rate, and has no condition to wait for. */
 const BURST_MS = 10
 /** Packets that a reader reports as lost, up to the latest: all that are on their way to it. */
 const FLIGHT_PACKETS = 8192

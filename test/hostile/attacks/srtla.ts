@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { encodeSrtla, SrtlaType, srtlaType } from '../../../src/srt/srtla/packet.ts'
 import type { Target } from '../target.ts'
 
+/** Interval of bursts of what became due: an attack is a rate, and has no condition to wait for. */
 const BURST_MS = 10
 /** Max number of datagrams sent late in one burst, as a share of a second. */
 const MAX_BURST_SEC = 0.05

@@ -29,8 +29,11 @@ export async function fillWaitingPlaces(
       conclusions: 60_000,
       subnet: 77,
       streamId: () => streamId,
-      onBurst: () => publisher.send(Buffer.alloc(188, 0x47)),
       ...options,
+      onBurst: (sent) => {
+        publisher.send(Buffer.alloc(188, 0x47))
+        options.onBurst?.(sent)
+      },
     })
   } finally {
     await publisher.close()
