@@ -73,6 +73,16 @@ export const MUXERS: readonly MediaCase[] = [
     bytesOut: 'framed',
   },
   {
+    name: 'audio-without-pts',
+    input: 'audio PES packets of which every third has a PTS',
+    make: async (clips) =>
+      editPes(await usual(clips), AUDIO_PID, ({ payload, ptsTicks, streamId }, unit) =>
+        pesPacket(payload, { streamId, ptsTicks: unit % 3 === 0 ? ptsTicks : undefined }),
+      ),
+    playlist: USUAL,
+    bytesOut: 'framed',
+  },
+  {
     name: 'empty-pes',
     input: 'an empty PES packet after each audio PES packet',
     make: async (clips) =>
