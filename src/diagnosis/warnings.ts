@@ -252,6 +252,10 @@ export const WARNINGS = {
     message: () =>
       'Audio is over 10 s away from video and is dropped. Viewers hear nothing. Restart the encoder, with audio and video on one clock.',
   }),
+  AUDIO_REALIGNED: rule<{ shiftSec: number }>({
+    message: ({ shiftSec }) =>
+      `Audio and video came ${figure(Math.abs(shiftSec))} s apart and are aligned again. Viewers may notice lip sync. Run audio and video on one clock.`,
+  }),
   // 1.6
   TRACK_SILENT: rule<{ track: Track }>({
     message: ({ track: { kind, pid } }) =>

@@ -22,6 +22,8 @@ export type SourceFact =
   | { readonly code: 'TOO_MANY_SPLICES'; readonly points: number }
   /** Audio is dropped because its timestamps are more than 10 s away from the timestamps of the video. */
   | { readonly code: 'AUDIO_OUT_OF_STEP'; readonly targetSec: number }
+  /** Audio is moved by `shiftSec`: its clock, or that of the video, has jumped alone. */
+  | { readonly code: 'AUDIO_REALIGNED'; readonly shiftSec: number }
   /** A track that the PMT lists sends no media. */
   | { readonly code: 'TRACK_SILENT'; readonly track: Track }
   /** Key frames of `variants` video tracks are not aligned with the key frames of the main video. */
@@ -36,7 +38,7 @@ export type SourceFact =
   | { readonly code: 'TRACKS_NOT_IN_CMAF'; readonly tracks: readonly Track[] }
   /** Audio tracks that are not carried: they have no counterpart in the codec of the default audio. */
   | { readonly code: 'AUDIO_CODECS_DIFFER'; readonly tracks: readonly Track[] }
-  /** The audio that the presentation started with has ended and is replaced by silence. */
+  /** The audio that the presentation started with has ended, or stays away, and is replaced by silence. */
   | { readonly code: 'AUDIO_GONE' }
   /** Audio is dropped because the presentation started without audio. */
   | { readonly code: 'AUDIO_TOO_LATE' }

@@ -59,7 +59,8 @@ export function isSameLayout(a: Program, b: Program): boolean {
   )
 }
 
-function isSameTrackLayout(a: Track, b: Track): boolean {
+/** Whether players can continue with the same decoder. Unknown parameters count as unchanged. */
+export function isSameTrackLayout(a: Track, b: Track): boolean {
   if (a.pid !== b.pid || a.streamType !== b.streamType) return false
   if (a.parameters === undefined || b.parameters === undefined) return true
   return (

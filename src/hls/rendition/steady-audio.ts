@@ -1,7 +1,8 @@
 /**
  * Constant presence of audio in a presentation with video. Players set up their decoders once: hls.js fails if audio
- * starts after video, and waits forever if audio ends. So silence replaces audio that is no longer in the PMT, and
- * audio that starts later is dropped, unless the policy is `all`.
+ * starts after video, and waits forever if audio ends. So silence replaces audio that is no longer in the PMT or sends
+ * nothing, audio whose clock leaves that of the video is moved back to it, and audio that starts later is dropped, unless
+ * the policy is `all`.
  *
  * @module
  */
@@ -9,8 +10,16 @@ import { chooseTracks, type RenditionPolicy } from './rendition-tracks.ts'
 import type { DemuxerOutput } from '../../mpegts/demux/demuxer.ts'
 import { Silence } from '../../mpegts/mux/silence.ts'
 import { freePid } from '../../mpegts/packet.ts'
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
 import type { SourceFact } from '../source-fact.ts'
+import { AnchoredAudio } from './anchored-audio.ts'
+
+/** Maximum step of the times of the video that needs no explanation by the audio beside it. */
+const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
+
+type ProgramOutput = Extract<DemuxerOutput, { readonly type: 'program' }>
 
 /** Inputs: `push` every output of the demuxer; `begin` after the first segment, `reset` when the encoder has left. */
 export class SteadyAudio {
@@ -22,6 +31,16 @@ export class SteadyAudio {
   /** PID of the video that the silence is synchronized with. */
   #videoPid: number | undefined
   #droppedPids = new Set<number>()
+  /** The newest program as it was sent. */
+  #program: Program | undefined
+  /** Audio tracks that have sent media, by PID. */
+  readonly #lines = new Map<number, AnchoredAudio>()
+  /** PIDs of audio that pauses and is replaced as if it had left the program. */
+  readonly #absentPids = new Set<number>()
+  /** DTS of the newest PES packet of the video. */
+  #videoTicks: number | undefined
+  /** Duration of the media of the video, without jumps of its clock. */
+  #mediaTicks = 0
 
   /** @param earlier  tracks of the segments before the first one; empty for none */
   constructor(policy: RenditionPolicy, earlier: readonly Track[] = []) {
@@ -43,30 +62,91 @@ export class SteadyAudio {
 
   /** Current facts. */
   get facts(): readonly SourceFact[] {
-    if (this.#silence !== undefined) return [{ code: 'AUDIO_GONE' }]
-    return this.#droppedPids.size > 0 ? [{ code: 'AUDIO_TOO_LATE' }] : []
+    const lines = [...this.#lines.values()]
+    const shiftTicks = lines.find((line) => line.shiftTicks !== 0)?.shiftTicks
+    const facts: SourceFact[] =
+      shiftTicks === undefined
+        ? []
+        : [{ code: 'AUDIO_REALIGNED', shiftSec: shiftTicks / TICKS_PER_SEC }]
+    if (this.#silence !== undefined || lines.some(({ paused }) => paused))
+      facts.push({ code: 'AUDIO_GONE' })
+    else if (this.#droppedPids.size > 0) facts.push({ code: 'AUDIO_TOO_LATE' })
+    return facts
   }
 
-  /** Ends the silence and the dropping of late audio. */
+  /** Ends the silence and the dropping of late audio; the next encoder has clocks of its own. */
   reset(): void {
     this.#silence = undefined
     this.#droppedPids.clear()
+    this.#lines.clear()
+    this.#absentPids.clear()
+    this.#videoTicks = undefined
   }
 
-  /** @returns the output, followed by the silence that is due; nothing for late audio */
+  /** @returns the outputs that are due: silence beside video, none for late audio, and audio on the clock of the video */
   push(output: DemuxerOutput): readonly DemuxerOutput[] {
     if (output.type === 'program') {
+      this.#program = output.program
+      const pids = new Set(output.program.tracks.map(({ pid }) => pid))
+      for (const pid of this.#lines.keys()) if (!pids.has(pid)) this.#lines.delete(pid)
       return [{ ...output, program: this.#steady(output.program) }]
     }
     if (output.type !== 'unit') return [output]
-    const { track, dtsTicks } = output.unit
-    if (this.#droppedPids.has(track.pid)) return []
-    if (this.#silence === undefined || track.pid !== this.#videoPid) return [output]
-    const silent = this.#silence.takeUntil(dtsTicks)
-    return [output, ...silent.map((unit) => ({ type: 'unit', unit }) as const)]
+    const { unit } = output
+    if (this.#droppedPids.has(unit.track.pid)) return []
+    if (unit.track.pid === this.#videoPid) return this.#pushVideo(output)
+    if (unit.track.kind !== 'audio' || this.#videoTicks === undefined) return [output]
+    return this.#pushAudio(unit, this.#videoTicks)
   }
 
-  #steady(program: Program): Program {
+  #pushVideo(output: Extract<DemuxerOutput, { readonly type: 'unit' }>): readonly DemuxerOutput[] {
+    const { dtsTicks } = output.unit
+    this.#advance(dtsTicks)
+    const outputs: DemuxerOutput[] = []
+    for (const [pid, line] of this.#lines) {
+      const silent = line.advance({ latestTicks: dtsTicks, mediaTicks: this.#mediaTicks })
+      outputs.push(...silent.map(toOutput))
+      if (line.lacksSilence && !this.#absentPids.has(pid)) {
+        this.#absentPids.add(pid)
+        outputs.push(...this.#changeProgram())
+      }
+    }
+    outputs.push(output)
+    if (this.#silence !== undefined)
+      outputs.push(...this.#silence.takeUntil(dtsTicks).map(toOutput))
+    return outputs
+  }
+
+  #pushAudio(unit: PesUnit, latestTicks: number): readonly DemuxerOutput[] {
+    const { pid } = unit.track
+    const line = this.#lines.get(pid) ?? new AnchoredAudio(unit.track)
+    this.#lines.set(pid, line)
+    const units = line.push(unit, { latestTicks, mediaTicks: this.#mediaTicks }).map(toOutput)
+    if (line.lacksSilence || !this.#absentPids.delete(pid)) return units
+    return [...this.#changeProgram(), ...units]
+  }
+
+  /** Takes a DTS of the video: a long step without as much audio beside it is a jump of its clock. */
+  #advance(dtsTicks: number): void {
+    const stepTicks = dtsTicks - (this.#videoTicks ?? dtsTicks)
+    const besideTicks = Math.max(0, ...[...this.#lines.values()].map((line) => line.aloneTicks))
+    const isShort = Math.abs(stepTicks) <= MAX_STEP_TICKS
+    const isMedia = isShort || Math.abs(stepTicks - besideTicks) <= MAX_STEP_TICKS
+    const mediaTicks = isMedia ? Math.max(0, stepTicks) : besideTicks
+    if (!isMedia) for (const line of this.#lines.values()) line.jump(stepTicks - mediaTicks)
+    this.#mediaTicks += mediaTicks
+    this.#videoTicks = dtsTicks
+  }
+
+  /** Outputs the program again, with the audio replaced that is absent now. */
+  #changeProgram(): readonly ProgramOutput[] {
+    if (this.#program === undefined) return []
+    return [{ type: 'program', program: this.#steady(this.#program), layoutChanged: true }]
+  }
+
+  #steady(sent: Program): Program {
+    const present = sent.tracks.filter(({ pid }) => !this.#absentPids.has(pid))
+    const program = present.length === sent.tracks.length ? sent : { ...sent, tracks: present }
     const { formats, policy } = this.#policy
     const choices = formats.map((format) => chooseTracks(program, policy, { format }))
     const audios = choices.flatMap((choice) => choice.audios)
@@ -86,4 +166,8 @@ export class SteadyAudio {
     if (this.#silence?.track.pid !== pid) this.#silence = new Silence(pid, audio)
     return { ...program, tracks: [...program.tracks, this.#silence.track] }
   }
+}
+
+function toOutput(unit: PesUnit): DemuxerOutput {
+  return { type: 'unit', unit }
 }

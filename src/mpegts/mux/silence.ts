@@ -24,7 +24,7 @@ const USUAL_SAMPLE_RATE = 48_000
 export class Silence {
   readonly track: Track
   readonly #sampleRate: number
-  readonly #payload: Buffer
+  readonly #frame: Buffer
   /** PTS of the first frame since the latest timestamp discontinuity, 90 kHz; undefined before the first frame. */
   #startTicks: number | undefined
   /** Number of frames since `#startTicks`. */
@@ -48,7 +48,7 @@ export class Silence {
     const sampleRateIndex = rates.indexOf(this.#sampleRate)
     const config = { parameters, sampleRateIndex, channelConfiguration }
     const frame = Buffer.concat([encodeAdtsHeader(config, block.length), block])
-    this.#payload = Buffer.concat(Array.from({ length: FRAMES_PER_PES }, () => frame))
+    this.#frame = frame
     this.track = {
       pid,
       streamType: StreamType.AAC_ADTS,
@@ -66,38 +66,58 @@ export class Silence {
    */
   takeUntil(untilTicks: number): PesUnit[] {
     const units: PesUnit[] = []
-    if (Math.abs(untilTicks - this.#nextTicks) > MAX_DISTANCE_TICKS) this.#startTicks = undefined
-    if (this.#startTicks === undefined) {
-      this.#startTicks = untilTicks
-      this.#frames = 0
-    }
-    while (this.#nextTicks <= untilTicks) {
-      units.push(this.#createUnit(this.#nextTicks))
-      this.#frames += FRAMES_PER_PES
-    }
+    if (this.#startTicks === undefined || Math.abs(untilTicks - this.endTicks) > MAX_DISTANCE_TICKS)
+      this.start(untilTicks)
+    while (this.endTicks <= untilTicks) units.push(this.#createUnit(FRAMES_PER_PES))
     return units
   }
 
-  get #nextTicks(): number {
-    const ticks = (this.#frames * AAC_FRAME_SAMPLES * TICKS_PER_SEC) / this.#sampleRate
-    return Math.round((this.#startTicks ?? 0) + ticks)
+  /**
+   * @param untilTicks  end of the silence, 90 kHz
+   * @param minFrames  minimum number of frames of a PES packet
+   * @returns the next PES packets of silence, which end at or before `untilTicks`
+   */
+  fill(untilTicks: number, minFrames = FRAMES_PER_PES): PesUnit[] {
+    const units: PesUnit[] = []
+    for (;;) {
+      const missing = Math.floor((untilTicks - this.endTicks) / this.#frameTicks)
+      if (missing < minFrames) return units
+      units.push(this.#createUnit(Math.min(missing, FRAMES_PER_PES)))
+    }
   }
 
-  #createUnit(ticks: number): PesUnit {
-    const { track } = this
+  /** Begins the silence anew. */
+  start(ticks: number): void {
+    this.#startTicks = ticks
+    this.#frames = 0
+  }
+
+  /** End of the silence so far, 90 kHz. */
+  get endTicks(): number {
+    return Math.round((this.#startTicks ?? 0) + this.#frames * this.#frameTicks)
+  }
+
+  get #frameTicks(): number {
+    return (AAC_FRAME_SAMPLES * TICKS_PER_SEC) / this.#sampleRate
+  }
+
+  #createUnit(frames: number): PesUnit {
+    const { track, endTicks: ticks } = this
+    const payload = Buffer.concat(Array.from({ length: frames }, () => this.#frame))
+    this.#frames += frames
     const packet = Buffer.alloc(PACKET_BYTES)
     packet[0] = SYNC_BYTE
     packet.writeUInt16BE((UNIT_START << 8) | track.pid, 1)
     packet[3] = HAS_PAYLOAD
     const bytes = packetizePes(
       packet,
-      Buffer.concat([encodePesHeader(AUDIO_STREAM_ID, ticks, this.#payload.length), this.#payload]),
+      Buffer.concat([encodePesHeader(AUDIO_STREAM_ID, ticks, payload.length), payload]),
     )
     return {
       track,
       chunks: [bytes],
       sizeBytes: bytes.length,
-      payload: this.#payload,
+      payload,
       ptsTicks: ticks,
       dtsTicks: ticks,
       randomAccess: true,

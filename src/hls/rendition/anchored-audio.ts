@@ -1,0 +1,205 @@
+/**
+ * Audio of one track on the clock of the video. Silence replaces it while it stays away, and its times are moved once its
+ * clock or that of the video has jumped alone: encoders restart one of the two, and viewers would wait for audio for ever.
+ *
+ * @module
+ */
+import { storePackets } from '../../mpegts/mux/packet-memory.ts'
+import { shiftUnit } from '../../mpegts/mux/shift-unit.ts'
+import { Silence } from '../../mpegts/mux/silence.ts'
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
+import { isSameTrackLayout, type Track } from '../../mpegts/track.ts'
+import { MAX_SKEW_TICKS } from '../cut/timeline.ts'
+
+/** Time of the video. */
+export interface VideoTime {
+  /** DTS of its newest PES packet. */
+  readonly latestTicks: number
+  /** Duration of its media, without jumps of its clock. */
+  readonly mediaTicks: number
+}
+
+/** Media of the video without audio after which audio pauses: segments wait as long for it. */
+const PAUSE_TICKS = 1 * TICKS_PER_SEC
+
+/** Time by which silence stays behind the audio that may come: the tracks of a program arrive in turns. */
+const MARGIN_TICKS = 0.25 * TICKS_PER_SEC
+
+/** Maximum distance between the end of the audio and its next PES packet on the same clock. */
+const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
+
+/**
+ * Media after which a jump is that of one track alone: of audio, beside that by which it is ahead of the video, and of
+ * video, so that audio which was late and comes at once is none.
+ */
+const HOLD_TICKS = 0.5 * TICKS_PER_SEC
+const HOLD_VIDEO_TICKS = 0.25 * TICKS_PER_SEC
+
+/** Bounds of the audio that waits for the other track to jump too. */
+const MAX_HELD_PACKETS = 512
+const MAX_HELD_BYTES = 1024 * 1024
+
+/**
+ * Inputs: `push` each PES packet of the track, `advance` with each one of the video, `jump` when the clock of the video
+ * jumps. Both return PES packets on the clock of the video.
+ */
+export class AnchoredAudio {
+  #track: Track
+  /** End of the audio so far, on the clock of the video; undefined before the first. */
+  #endTicks: number | undefined
+  /** Media of the video at the newest PES packet of this track. */
+  #sentAtTicks = 0
+  /** End of the newest PES packet that was output, beyond the media of the video. */
+  #leadTicks = 0
+  /** Added to the times as sent. */
+  #shiftTicks = 0
+  /** DTS of the newest PES packet as sent, and its distance from the one before. */
+  #latestTicks: number | undefined
+  #stepTicks = 0
+  /** Whether the clock of this track, or that of the video, has jumped since then. */
+  #hasJumped = false
+  #videoHasJumped = false
+  /** Copies of the newest PES packets, whose times follow neither the audio before nor the video. */
+  #held: PesUnit[] = []
+  #heldBytes = 0
+  /** Media of the video at the first of them. */
+  #heldAtTicks = 0
+  #silence: Silence | undefined
+  #aloneTicks = 0
+  #paused = false
+
+  constructor(track: Track) {
+    this.#track = track
+  }
+
+  /** Duration of the audio since the latest PES packet of the video. */
+  get aloneTicks(): number {
+    return this.#aloneTicks
+  }
+
+  /** Whether it stays away, so that silence is due. */
+  get paused(): boolean {
+    return this.#paused
+  }
+
+  /** Whether the silence is in a format of its own, and so in another track. */
+  get lacksSilence(): boolean {
+    return this.#paused && this.#silence === undefined
+  }
+
+  /** Time by which it is moved; 0 for times as sent. */
+  get shiftTicks(): number {
+    return this.#shiftTicks
+  }
+
+  /** @returns none while it is unclear whether one track alone has jumped: they are returned later */
+  push(unit: PesUnit, video: VideoTime): PesUnit[] {
+    this.#track = unit.track
+    this.#sentAtTicks = video.mediaTicks
+    const { dtsTicks } = unit
+    const stepTicks = dtsTicks - (this.#latestTicks ?? dtsTicks)
+    const continues = Math.abs(stepTicks) <= MAX_STEP_TICKS
+    this.#latestTicks = dtsTicks
+    if (continues && stepTicks > 0) {
+      this.#stepTicks = stepTicks
+      this.#aloneTicks += stepTicks
+    }
+    this.#hasJumped ||= !continues
+    this.#endTicks ??= isNear(dtsTicks, video.latestTicks, MAX_SKEW_TICKS)
+      ? dtsTicks
+      : video.latestTicks
+    // Times that do not go on are no clock to follow.
+    const outputs = continues ? [] : this.#release()
+    if (this.#isInStep(dtsTicks, this.#endTicks)) {
+      outputs.push(...this.#release(), ...this.#accept(unit, video))
+      return outputs
+    }
+    this.#hold(unit, video)
+    if (this.#hasLeft(this.#endTicks, video)) {
+      this.#shiftTicks = this.#endTicks - this.#held[0]!.dtsTicks
+      for (const held of this.#release()) outputs.push(...this.#accept(held, video))
+    }
+    return outputs
+  }
+
+  /** @returns the silence that is due before a PES packet of the video, behind what was held and stays alone */
+  advance({ mediaTicks }: VideoTime): PesUnit[] {
+    this.#aloneTicks = 0
+    if (this.#endTicks === undefined || mediaTicks - this.#sentAtTicks <= PAUSE_TICKS) return []
+    const outputs = this.#release()
+    const dueTicks = mediaTicks + this.#leadTicks - MARGIN_TICKS
+    if (!this.#paused) this.#silence = silenceLike(this.#track, this.#endTicks)
+    this.#paused = true
+    outputs.push(...(this.#silence?.fill(dueTicks) ?? []))
+    this.#endTicks = this.#silence?.endTicks ?? dueTicks
+    return outputs
+  }
+
+  /** @param ticks  step of the clock of the video, without the duration of its media */
+  jump(ticks: number): void {
+    if (this.#endTicks === undefined) return
+    this.#endTicks += ticks
+    this.#leadTicks += ticks
+    this.#silence?.start(this.#endTicks)
+    this.#videoHasJumped = true
+  }
+
+  /** Whether a PES packet follows the audio so far; where both tracks have jumped, whether it is beside the video. */
+  #isInStep(dtsTicks: number, endTicks: number): boolean {
+    if (this.#hasJumped && this.#videoHasJumped && isNear(dtsTicks, endTicks, MAX_SKEW_TICKS)) {
+      this.#shiftTicks = 0
+      return true
+    }
+    return isNear(dtsTicks + this.#shiftTicks, endTicks, MAX_STEP_TICKS)
+  }
+
+  /** @returns it on the clock of the video, behind the rest of the silence */
+  #accept(unit: PesUnit, { mediaTicks }: VideoTime): PesUnit[] {
+    const ticks = unit.dtsTicks + this.#shiftTicks
+    const silent = this.#silence?.fill(ticks, 1) ?? []
+    this.#silence = undefined
+    this.#paused = false
+    this.#hasJumped = false
+    this.#videoHasJumped = false
+    this.#endTicks = ticks + this.#stepTicks
+    this.#leadTicks = this.#endTicks - mediaTicks
+    return [...silent, this.#shiftTicks === 0 ? unit : shiftUnit(unit, this.#shiftTicks)]
+  }
+
+  #hold(unit: PesUnit, { mediaTicks }: VideoTime): void {
+    if (this.#held.length === 0) this.#heldAtTicks = mediaTicks
+    const chunks = [storePackets(unit.chunks, unit.sizeBytes)]
+    this.#held.push({ ...unit, chunks })
+    this.#heldBytes += unit.sizeBytes
+  }
+
+  /** Whether the track is for good on another clock than the audio before and the video. */
+  #hasLeft(endTicks: number, { latestTicks, mediaTicks }: VideoTime): boolean {
+    if (this.#held.length > MAX_HELD_PACKETS || this.#heldBytes > MAX_HELD_BYTES) return true
+    const aheadTicks = Math.min(Math.max(0, endTicks - latestTicks), MAX_SKEW_TICKS)
+    const heldTicks = this.#held.at(-1)!.dtsTicks - this.#held[0]!.dtsTicks
+    const besideTicks = mediaTicks - this.#heldAtTicks
+    return heldTicks >= HOLD_TICKS + aheadTicks && besideTicks >= HOLD_VIDEO_TICKS
+  }
+
+  #release(): PesUnit[] {
+    const held = this.#held
+    this.#held = []
+    this.#heldBytes = 0
+    return held
+  }
+}
+
+/** @returns silence in the format of the track; undefined where none is known */
+function silenceLike(track: Track, fromTicks: number): Silence | undefined {
+  const silence = new Silence(track.pid, track)
+  if (!isSameTrackLayout(track, silence.track)) return undefined
+  if (track.parameters?.codecString !== silence.track.parameters?.codecString) return undefined
+  silence.start(fromTicks)
+  return silence
+}
+
+function isNear(a: number, b: number, maxTicks: number): boolean {
+  return Math.abs(a - b) <= maxTicks
+}
