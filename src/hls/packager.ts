@@ -14,7 +14,7 @@ import { SlabPool } from '../mpegts/mux/slab-pool.ts'
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
 import { TICKS_PER_SEC, type Times } from '../mpegts/timestamps.ts'
-import type { Program, Track } from '../mpegts/track.ts'
+import { isSameTrackLayout, type Program, type Track } from '../mpegts/track.ts'
 import type {
   Boundary,
   CutDecision,
@@ -159,6 +159,8 @@ export class Packager {
   readonly #samples = noSampleStats()
   /** Tracks of the main rendition. */
   #carried: CarriedTracks | undefined
+  /** Whether another layout takes effect at the next key frame. */
+  #awaitsKeyFrame = false
   #renditions: readonly RenditionName[] = []
   #program: Program | undefined
   readonly #outputs: RenditionBarrier<RenditionWriter, PackagerOutput>
@@ -311,7 +313,7 @@ export class Packager {
     const lead = leadTrack(wanted)
     if (unit.track.pid !== lead?.pid) return
     if (!unit.randomAccess || unit.damaged) return
-    if (isSameSelection(wanted, this.#carried)) {
+    if (isSameSelection(wanted, this.#carried) && !this.#awaitsKeyFrame) {
       if (unit.newParameters && this.#policy.formats.includes('cmaf')) this.#endTimeline()
       else if (this.#needsTimeline) this.#endTimeline()
       return
@@ -397,15 +399,25 @@ export class Packager {
     this.#selection.setProgram(program)
     const { wanted } = this.#selection
     const isSame = isSameSelection(wanted, this.#carried)
-    if (layoutChanged || !isSame) this.#endTimeline()
     this.#reportFacts()
+    if ((layoutChanged || !isSame) && this.#mayGoOn(wanted)) this.#awaitsKeyFrame = true
+    if (this.#awaitsKeyFrame) return
+    if (layoutChanged || !isSame) this.#endTimeline()
     if (layoutChanged)
       for (const writer of this.#writers.values()) if (!this.#isMain(writer)) writer.clear()
     this.#carry(wanted)
   }
 
+  /** Whether the video goes on as before, so that a change of other tracks can wait for its next key frame. */
+  #mayGoOn({ video }: CarriedTracks): boolean {
+    const before = this.#carried?.video
+    if (video === undefined || before === undefined) return false
+    return this.#planner.open !== undefined && isSameTrackLayout(video, before)
+  }
+
   /** Gives each rendition its tracks. */
   #carry(main: CarriedTracks): void {
+    this.#awaitsKeyFrame = false
     this.#carried = main
     const { silentPids } = this.#selection
     const wanted: ReadonlyMap<RenditionName, CarriedTracks> =

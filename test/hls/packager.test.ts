@@ -722,6 +722,47 @@ t.test('a change of layout is a discontinuity; a change of parameters alone is n
   t.notOk(changed(false).some(({ discontinuity }) => discontinuity))
 })
 
+t.test('other audio, or another program map, takes effect at the next key frame', async (t) => {
+  const video = videoUnits({ frames: 240, framesPerGop: 60 })
+  const mono = { ...AUDIO, parameters: { ...AUDIO.parameters!, channels: 1 } }
+  const other = { ...mono, pid: 300 }
+  const changeTicks = CLIP_START_TICKS + 2.5 * SEC
+  for (const track of [mono, other, undefined]) {
+    const audio = audioUnits(CLIP_START_TICKS, 46).flatMap((value) => {
+      if (value.ptsTicks < changeTicks) return [value]
+      return track === undefined ? [] : [moved(value, track)]
+    })
+    const units = interleave({ units: video }, { units: audio, delayTicks: 9000 })
+    const changed = program(programOf(VIDEO, ...(track === undefined ? [] : [track])), true)
+    const at = units.findIndex(({ dtsTicks }) => dtsTicks >= changeTicks)
+    for (const formats of [['ts'], ['ts', 'cmaf']] as const) {
+      const steps = [AUDIO_VIDEO, ...units.slice(0, at).map(unit)]
+      const { segments } = run([...steps, changed, ...units.slice(at).map(unit), END], { formats })
+      const main = segments.filter(({ rendition }) => rendition === 'main')
+      t.same(timesOf(main, VIDEO.pid).flat(), ptsOf(video), 'no video frame is lost')
+      t.same(
+        main.map(({ discontinuity, tracks }) => [discontinuity, tracks[1]]),
+        [
+          [false, AUDIO],
+          [false, AUDIO],
+          [true, track],
+          [false, track],
+        ],
+      )
+      const times = timesOf(main, track?.pid ?? AUDIO.pid)
+      const isBefore = (ticks: number) => ticks < changeTicks
+      t.notOk(
+        times[1]!.some((ticks) => !isBefore(ticks)),
+        'none in a segment of the audio before',
+      )
+      if (track === undefined) continue
+      const fromTicks = main[2]!.startTicks - AUDIO_UNIT_TICKS
+      const later = ptsOf(audio).filter((ticks) => ticks > fromTicks)
+      t.same(times.slice(2).flat(), later, 'all of it from the key frame on')
+    }
+  }
+})
+
 t.test(
   'an encoder that was lost and comes back continues the epoch after a discontinuity',
   async (t) => {

@@ -39,6 +39,8 @@ export class SteadyAudio {
   readonly #absentPids = new Set<number>()
   /** DTS of the newest PES packet of the video. */
   #videoTicks: number | undefined
+  /** Newest distance between two of them. */
+  #frameTicks = 0
   /** Duration of the media of the video, without jumps of its clock. */
   #mediaTicks = 0
 
@@ -132,7 +134,9 @@ export class SteadyAudio {
     const besideTicks = Math.max(0, ...[...this.#lines.values()].map((line) => line.aloneTicks))
     const isShort = Math.abs(stepTicks) <= MAX_STEP_TICKS
     const isMedia = isShort || Math.abs(stepTicks - besideTicks) <= MAX_STEP_TICKS
-    const mediaTicks = isMedia ? Math.max(0, stepTicks) : besideTicks
+    if (isShort && stepTicks > 0) this.#frameTicks = stepTicks
+    const pausedTicks = besideTicks > MAX_STEP_TICKS ? besideTicks : this.#frameTicks
+    const mediaTicks = isMedia ? Math.max(0, stepTicks) : pausedTicks
     if (!isMedia) for (const line of this.#lines.values()) line.jump(stepTicks - mediaTicks)
     this.#mediaTicks += mediaTicks
     this.#videoTicks = dtsTicks

@@ -6,17 +6,20 @@
 import { SegmentWriter } from '../../mpegts/mux/segment-writer.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import type { SegmentPlan } from '../cut/segment-plan.ts'
+import { isSameTrackLayout, type Track } from '../../mpegts/track.ts'
 import { listTracks, type CarriedTracks } from './rendition-tracks.ts'
 import { type MediaWriter, type WrittenSegment, SegmentContent } from './media-writer.ts'
 import type { QueuedPes } from './track-queues.ts'
 
 export class TransportStreamWriter implements MediaWriter {
-  readonly needsTimeline = false
   readonly isInexpressible = false
   readonly lateSec = 0
   readonly #writer: SegmentWriter
   #carried: CarriedTracks | undefined
+  /** Carried tracks by PID. */
+  #tracks = new Map<number, Track>()
   #open: SegmentContent | undefined
+  #needsTimeline = false
 
   constructor(slabs: SlabPool) {
     this.#writer = new SegmentWriter(slabs)
@@ -26,6 +29,10 @@ export class TransportStreamWriter implements MediaWriter {
     return this.#writer.sizeBytes
   }
 
+  get needsTimeline(): boolean {
+    return this.#needsTimeline
+  }
+
   get open(): CarriedTracks | undefined {
     return this.#open?.carried
   }
@@ -33,13 +40,21 @@ export class TransportStreamWriter implements MediaWriter {
   carry(carried: CarriedTracks | undefined, isSame: boolean): void {
     this.#carried = carried
     if (carried === undefined) return
-    this.#writer.setProgram({ ...carried, tracks: listTracks(carried) })
+    const tracks = listTracks(carried)
+    this.#tracks = new Map(tracks.map((track) => [track.pid, track]))
+    this.#writer.setProgram({ ...carried, tracks })
     if (isSame && this.#open !== undefined) this.#open.carried = carried
   }
 
-  startTimeline(): void {}
+  startTimeline(): void {
+    this.#needsTimeline = false
+  }
 
   write({ unit, packets }: QueuedPes, isLead: boolean): void {
+    if (unit.track.kind === 'audio' && !this.#isCarried(unit.track)) {
+      this.#needsTimeline = true
+      return
+    }
     if (this.#open === undefined && this.#carried !== undefined) {
       this.#writer.begin()
       this.#open = new SegmentContent(this.#carried, unit)
@@ -47,6 +62,12 @@ export class TransportStreamWriter implements MediaWriter {
     if (packets === undefined) this.#writer.write(unit.chunks)
     else this.#writer.link(packets)
     if (isLead) this.#open?.push(unit)
+  }
+
+  /** Whether players can go on with the decoder that they have set up for the track. */
+  #isCarried(track: Track): boolean {
+    const carried = this.#tracks.get(track.pid)
+    return carried === undefined || carried === track || isSameTrackLayout(carried, track)
   }
 
   writePackets(chunks: readonly Buffer[]): void {

@@ -76,6 +76,9 @@ const inOrder = (...lanes: ReturnType<typeof jumped>[]) =>
     .toSorted((a, b) => a.sentTicks - b.sentTicks)
     .map(({ moved }) => unit(moved))
 
+const shiftSecOf = ({ facts }: SteadyAudio) =>
+  facts.find((fact) => fact.code === 'AUDIO_REALIGNED')?.shiftSec ?? 0
+
 const FROM = 2000 * SEC
 const layout = program(programOf(VIDEO, AUDIO))
 
@@ -112,12 +115,13 @@ t.test('the clock of one track that jumps alone is followed by the audio', async
     [0, 3],
     [0, -3],
   ] as const) {
-    const { of, facts, packager } = run([
+    const { of, facts, packager, steady } = run([
       layout,
       ...inOrder(jumped(video, FROM + 8 * SEC, videoSec), jumped(audio, FROM + 8 * SEC, audioSec)),
     ])
     const title = `video ${videoSec} s, audio ${audioSec} s`
     t.same(facts, ['AUDIO_REALIGNED'], title)
+    t.ok(Math.abs(shiftSecOf(steady) - (videoSec - audioSec)) < 0.001, title)
     t.equal(packager.stats.discontinuities, videoSec === 0 ? 0 : 1, title)
     const samples = samplesOf(of('cmaf-audio-1'))
     t.ok(samples.filter((silent) => !silent).length >= 0.99 * 116 * 8, title)
