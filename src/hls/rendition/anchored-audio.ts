@@ -48,9 +48,9 @@ export class AnchoredAudio {
   #track: Track
   /** End of the audio so far, on the clock of the video; undefined before the first. */
   #endTicks: number | undefined
-  /** Media of the video at the newest PES packet of this track. */
+  /** Media of the video at the newest PES packet of this track, with that of this track beyond it. */
   #sentAtTicks = 0
-  /** End of the newest PES packet that was output, beyond the media of the video. */
+  /** End of the newest PES packet that was output, beyond that. */
   #leadTicks = 0
   /** Added to the times as sent. */
   #shiftTicks = 0
@@ -96,7 +96,6 @@ export class AnchoredAudio {
   /** @returns none while it is unclear whether one track alone has jumped: they are returned later */
   push(unit: PesUnit, video: VideoTime): PesUnit[] {
     this.#track = unit.track
-    this.#sentAtTicks = video.mediaTicks
     const { dtsTicks } = unit
     const stepTicks = dtsTicks - (this.#latestTicks ?? dtsTicks)
     const continues = Math.abs(stepTicks) <= MAX_STEP_TICKS
@@ -105,6 +104,7 @@ export class AnchoredAudio {
       this.#stepTicks = stepTicks
       this.#aloneTicks += stepTicks
     }
+    this.#sentAtTicks = video.mediaTicks + this.#aloneTicks
     this.#hasJumped ||= !continues
     this.#endTicks ??= isNear(dtsTicks, video.latestTicks, MAX_SKEW_TICKS)
       ? dtsTicks
@@ -112,13 +112,13 @@ export class AnchoredAudio {
     // Times that do not go on are no clock to follow.
     const outputs = continues ? [] : this.#release()
     if (this.#isInStep(dtsTicks, this.#endTicks)) {
-      outputs.push(...this.#release(), ...this.#accept(unit, video))
+      outputs.push(...this.#release(), ...this.#accept(unit))
       return outputs
     }
     this.#hold(unit, video)
     if (this.#hasLeft(this.#endTicks, video)) {
       this.#shiftTicks = this.#endTicks - this.#held[0]!.dtsTicks
-      for (const held of this.#release()) outputs.push(...this.#accept(held, video))
+      for (const held of this.#release()) outputs.push(...this.#accept(held))
     }
     return outputs
   }
@@ -155,7 +155,7 @@ export class AnchoredAudio {
   }
 
   /** @returns it on the clock of the video, behind the rest of the silence */
-  #accept(unit: PesUnit, { mediaTicks }: VideoTime): PesUnit[] {
+  #accept(unit: PesUnit): PesUnit[] {
     const ticks = unit.dtsTicks + this.#shiftTicks
     const silent = this.#silence?.fill(ticks, 1) ?? []
     this.#silence = undefined
@@ -163,7 +163,7 @@ export class AnchoredAudio {
     this.#hasJumped = false
     this.#videoHasJumped = false
     this.#endTicks = ticks + this.#stepTicks
-    this.#leadTicks = this.#endTicks - mediaTicks
+    this.#leadTicks = this.#endTicks - this.#sentAtTicks
     return [...silent, this.#shiftTicks === 0 ? unit : shiftUnit(unit, this.#shiftTicks)]
   }
 

@@ -15,9 +15,16 @@ import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
 import type { SourceFact } from '../source-fact.ts'
 import { AnchoredAudio } from './anchored-audio.ts'
+import { HeldVideo } from './held-video.ts'
 
 /** Maximum step of the times of the video that needs no explanation by the audio beside it. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
+
+/** Time by which the last picture stays behind the video that may come. */
+const HELD_MARGIN_TICKS = 0.5 * TICKS_PER_SEC
+
+/** Media of the audio without video that is told of. */
+const MAX_HELD_TICKS = 5 * TICKS_PER_SEC
 
 type ProgramOutput = Extract<DemuxerOutput, { readonly type: 'program' }>
 
@@ -39,6 +46,9 @@ export class SteadyAudio {
   readonly #absentPids = new Set<number>()
   /** DTS of the newest PES packet of the video. */
   #videoTicks: number | undefined
+  #video = new HeldVideo()
+  /** Duration of the audio since then. */
+  #heldTicks = 0
   /** Newest distance between two of them. */
   #frameTicks = 0
   /** Duration of the media of the video, without jumps of its clock. */
@@ -70,6 +80,8 @@ export class SteadyAudio {
       shiftTicks === undefined
         ? []
         : [{ code: 'AUDIO_REALIGNED', shiftSec: shiftTicks / TICKS_PER_SEC }]
+    if (this.#heldTicks > MAX_HELD_TICKS && this.#video.track !== undefined)
+      facts.push({ code: 'TRACK_SILENT', track: this.#video.track })
     if (this.#silence !== undefined || lines.some(({ paused }) => paused))
       facts.push({ code: 'AUDIO_GONE' })
     else if (this.#droppedPids.size > 0) facts.push({ code: 'AUDIO_TOO_LATE' })
@@ -83,6 +95,8 @@ export class SteadyAudio {
     this.#lines.clear()
     this.#absentPids.clear()
     this.#videoTicks = undefined
+    this.#video = new HeldVideo()
+    this.#heldTicks = 0
   }
 
   /** @returns the outputs that are due: silence beside video, none for late audio, and audio on the clock of the video */
@@ -103,7 +117,15 @@ export class SteadyAudio {
 
   #pushVideo(output: Extract<DemuxerOutput, { readonly type: 'unit' }>): readonly DemuxerOutput[] {
     const { dtsTicks } = output.unit
+    // A PES packet without a length is complete with the next one: the frame before a pause comes at its end.
+    const isLate = this.#heldTicks > MAX_STEP_TICKS && dtsTicks - this.#videoTicks! < MAX_STEP_TICKS
+    this.#heldTicks = 0
+    if (isLate) {
+      this.#videoTicks = dtsTicks
+      return [toOutput(this.#video.pushLate(output.unit))]
+    }
     this.#advance(dtsTicks)
+    this.#video.push(output.unit)
     const outputs: DemuxerOutput[] = []
     for (const [pid, line] of this.#lines) {
       const silent = line.advance({ latestTicks: dtsTicks, mediaTicks: this.#mediaTicks })
@@ -124,8 +146,17 @@ export class SteadyAudio {
     const line = this.#lines.get(pid) ?? new AnchoredAudio(unit.track)
     this.#lines.set(pid, line)
     const units = line.push(unit, { latestTicks, mediaTicks: this.#mediaTicks }).map(toOutput)
+    // Before the audio: it may be that which ends the wait for video.
+    units.unshift(...this.#holdVideo(latestTicks, line.aloneTicks).map(toOutput))
     if (line.lacksSilence || !this.#absentPids.delete(pid)) return units
     return [...this.#changeProgram(), ...units]
+  }
+
+  /** @returns the last picture, for the time that the audio has been without video */
+  #holdVideo(latestTicks: number, aloneTicks: number): PesUnit[] {
+    this.#heldTicks = aloneTicks
+    if (aloneTicks <= MAX_STEP_TICKS) return []
+    return this.#video.fill(latestTicks + aloneTicks - HELD_MARGIN_TICKS)
   }
 
   /** Takes a DTS of the video: a long step without as much audio beside it is a jump of its clock. */

@@ -187,3 +187,46 @@ t.test('audio that comes late in a burst, or from another clock at once, is plac
   t.same(apart.facts, ['AUDIO_REALIGNED'])
   t.notOk(apart.of('cmaf-audio-1').some(({ sizeBytes }) => sizeBytes === 0))
 })
+
+t.test('video that stays away holds its last picture', async (t) => {
+  const all = videoUnits({ fromTicks: FROM, frames: 660, framesPerGop: 60 })
+  // It is back in the middle of a GOP.
+  const video = all.toSpliced(190, 240)
+  const audio = audioUnits(FROM, 127)
+  // The frame before the pause is complete with the next one.
+  const sent = jumped(video, 0, 0).map((each, index) =>
+    index === 189 ? { ...each, sentTicks: video[190]!.dtsTicks - 1 } : each,
+  )
+  const { of, facts, packager } = run([layout, ...inOrder(sent, jumped(audio, 0, 0))])
+  t.same(facts, ['TRACK_SILENT'])
+  t.equal(packager.stats.discontinuities, 0)
+  for (const name of ['main', 'cmaf-video-1', 'cmaf-audio-1'])
+    t.notOk(
+      of(name).some(({ sizeBytes }) => sizeBytes === 0),
+      `${name} has no gap`,
+    )
+  const times = of('main').flatMap(({ bytes }) => readPtsTicks(readPackets(bytes), VIDEO.pid))
+  t.equal(video.filter(({ ptsTicks }) => times.includes(ptsTicks)).length, video.length - 1)
+  t.ok(
+    times.some((ticks) => ticks > video[189]!.ptsTicks + 7 * SEC && ticks < video[190]!.ptsTicks),
+  )
+  t.same(
+    times,
+    times.toSorted((a, b) => a - b),
+    'none is presented after a frame that was sent later',
+  )
+  const steps = times.slice(1).map((ticks, index) => ticks - times[index]!)
+  t.ok(Math.max(...steps) < SEC, 'so that segments and parts are published meanwhile')
+  t.same(samplesOf(of('cmaf-audio-1')).filter((silent) => !silent).length, audio.length * 8)
+})
+
+t.test('video in another order than it is sent is not held', async (t) => {
+  const video = videoUnits({ fromTicks: FROM, frames: 660, framesPerGop: 60, reorderFrames: 1 })
+  const units = interleave(
+    { units: video.toSpliced(190, 240) },
+    { units: audioUnits(FROM, 127), delayTicks: 9000 },
+  )
+  const { of, facts } = run([layout, ...units.map(unit)])
+  t.same(facts, [])
+  t.equal(of('main').filter(({ tracks }) => tracks.length === 1).length > 0, true)
+})
