@@ -67,7 +67,8 @@ export class HeldVideo {
     }
     const units: PesUnit[] = []
     const payload = this.#payload
-    while (payload !== undefined && this.#filledTicks + STEP_TICKS <= untilTicks) {
+    if (payload === undefined) return units
+    while (this.#filledTicks + STEP_TICKS <= untilTicks) {
       this.#filledTicks += STEP_TICKS
       units.push(createUnit(latest, payload, this.#filledTicks))
     }
