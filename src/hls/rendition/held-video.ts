@@ -24,8 +24,9 @@ const START_CODE = Buffer.from([0, 0, 0, 1])
 
 /** Inputs: `push` each PES packet of the video; `fill` while it stays away. */
 export class HeldVideo {
-  /** Newest PES packet, and the start of the newest key frame. */
-  #latest: PesUnit | undefined
+  #track: Track | undefined
+  /** Starts of the newest frame, and of the newest key frame. */
+  #latest: Buffer | undefined
   #key: Buffer | undefined
   /** The picture; undefined before it is needed, and where none can be made. */
   #payload: Buffer | undefined
@@ -35,18 +36,20 @@ export class HeldVideo {
 
   /** Track whose last picture is repeated now; undefined for none. */
   get track(): Track | undefined {
-    return this.#payload && this.#latest?.track
+    return this.#payload && this.#track
   }
 
   push(unit: PesUnit): void {
-    const { payload, ptsTicks, dtsTicks, randomAccess } = unit
-    this.#latest = unit
+    const { track, payload, ptsTicks, dtsTicks, randomAccess } = unit
+    this.#track = track
+    // A copy: a view would keep the whole frame.
+    this.#latest = Buffer.from(payload.subarray(0, HEAD_BYTES))
     this.#filledTicks = dtsTicks
     this.#isMade = false
     this.#payload = undefined
     if (!randomAccess) return
     // Frames that are presented in another order than they are sent may come after the pause, for the time before it.
-    this.#key = ptsTicks === dtsTicks ? Buffer.from(payload.subarray(0, HEAD_BYTES)) : undefined
+    this.#key = ptsTicks === dtsTicks ? this.#latest : undefined
   }
 
   /** @returns the frame before a pause, behind the repetitions of that before it */
@@ -58,10 +61,10 @@ export class HeldVideo {
 
   /** @returns repetitions of the last picture, up to a DTS; none for other video than H.264 without fields and B pictures */
   fill(untilTicks: number): PesUnit[] {
-    const [latest, key] = [this.#latest, this.#key]
-    if (latest === undefined || key === undefined || latest.track.codec !== 'h264') return []
+    const [track, latest, key] = [this.#track, this.#latest, this.#key]
+    if (track?.codec !== 'h264' || latest === undefined || key === undefined) return []
     if (!this.#isMade) {
-      const still = encodeH264Still(key, latest.payload.subarray(0, HEAD_BYTES))
+      const still = encodeH264Still(key, latest)
       this.#payload = still && Buffer.concat([DELIMITER, START_CODE, still])
       this.#isMade = true
     }
@@ -70,13 +73,13 @@ export class HeldVideo {
     if (payload === undefined) return units
     while (this.#filledTicks + STEP_TICKS <= untilTicks) {
       this.#filledTicks += STEP_TICKS
-      units.push(createUnit(latest, payload, this.#filledTicks))
+      units.push(createUnit(track, payload, this.#filledTicks))
     }
     return units
   }
 }
 
-function createUnit({ track }: PesUnit, payload: Buffer, ticks: number): PesUnit {
+function createUnit(track: Track, payload: Buffer, ticks: number): PesUnit {
   const packet = Buffer.alloc(PACKET_BYTES)
   packet[0] = SYNC_BYTE
   packet.writeUInt16BE((UNIT_START << 8) | track.pid, 1)
