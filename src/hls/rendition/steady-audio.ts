@@ -49,7 +49,7 @@ export class SteadyAudio {
   #video = new HeldVideo()
   /** Duration of the audio since then. */
   #heldTicks = 0
-  /** Newest distance between two of them. */
+  /** Newest distance between two of them; 0 before the second. */
   #frameTicks = 0
   /** Duration of the media of the video, without jumps of its clock. */
   #mediaTicks = 0
@@ -97,6 +97,7 @@ export class SteadyAudio {
     this.#videoTicks = undefined
     this.#video = new HeldVideo()
     this.#heldTicks = 0
+    this.#frameTicks = 0
   }
 
   /** @returns the outputs that are due: silence beside video, none for late audio, and audio on the clock of the video */
@@ -155,7 +156,10 @@ export class SteadyAudio {
   /** @returns the last picture, for the time that the audio has been without video */
   #holdVideo(latestTicks: number, aloneTicks: number): PesUnit[] {
     this.#heldTicks = aloneTicks
-    if (aloneTicks <= MAX_STEP_TICKS) return []
+    // Of a single frame it is not known when the next one is due.
+    const isDue =
+      this.#frameTicks > 0 && aloneTicks > Math.max(MAX_STEP_TICKS, 2 * this.#frameTicks)
+    if (!isDue) return []
     return this.#video.fill(latestTicks + aloneTicks - HELD_MARGIN_TICKS)
   }
 
@@ -165,9 +169,9 @@ export class SteadyAudio {
     const besideTicks = Math.max(0, ...[...this.#lines.values()].map((line) => line.aloneTicks))
     const isShort = Math.abs(stepTicks) <= MAX_STEP_TICKS
     const isMedia = isShort || Math.abs(stepTicks - besideTicks) <= MAX_STEP_TICKS
-    if (isShort && stepTicks > 0) this.#frameTicks = stepTicks
     const pausedTicks = besideTicks > MAX_STEP_TICKS ? besideTicks : this.#frameTicks
     const mediaTicks = isMedia ? Math.max(0, stepTicks) : pausedTicks
+    if (isMedia && stepTicks > 0) this.#frameTicks = stepTicks
     if (!isMedia) for (const line of this.#lines.values()) line.jump(stepTicks - mediaTicks)
     this.#mediaTicks += mediaTicks
     this.#videoTicks = dtsTicks

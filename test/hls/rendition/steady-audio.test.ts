@@ -220,6 +220,27 @@ t.test('video that stays away holds its last picture', async (t) => {
   t.same(samplesOf(of('cmaf-audio-1')).filter((silent) => !silent).length, audio.length * 8)
 })
 
+t.test('nothing is added to video of 1 frame in a second or in 2.5 s', async (t) => {
+  for (const step of [30, 75]) {
+    const video = videoUnits({ fromTicks: FROM, frames: 20 * step, framesPerGop: 2 * step }).filter(
+      (_, index) => index % step === 0,
+    )
+    // Each frame is complete with the next one.
+    const sent = jumped(video, 0, 0).map((each, index) => {
+      return { ...each, sentTicks: (video[index + 1]?.dtsTicks ?? Infinity) - 1 }
+    })
+    const audio = audioUnits(FROM, (20 * step) / 5)
+    const { of } = run([layout, ...inOrder(sent, jumped(audio, 0, 0))])
+    const times = of('main').flatMap(({ bytes }) => readPtsTicks(readPackets(bytes), VIDEO.pid))
+    const known = new Set(video.map(({ ptsTicks }) => ptsTicks))
+    t.ok(times.length > 10)
+    t.same(
+      times.filter((ticks) => !known.has(ticks)),
+      [],
+    )
+  }
+})
+
 t.test('video in another order than it is sent is not held', async (t) => {
   const video = videoUnits({ fromTicks: FROM, frames: 660, framesPerGop: 60, reorderFrames: 1 })
   const units = interleave(
