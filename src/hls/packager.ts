@@ -177,6 +177,7 @@ export class Packager {
     this.#outputs = new RenditionBarrier({
       sizeOf: (output) => (output.type === 'segment' ? output.segment.sizeBytes : 0),
       isLate: isBehindPart,
+      maxWaitMs: MAX_HELD_MS,
     })
     for (const name of renditions) this.#addWriter(name)
   }
@@ -265,7 +266,7 @@ export class Packager {
     for (const writer of this.#writers.values()) writer.clear()
     this.#selection.reset()
     if (replacedMs !== undefined && this.#lowLatency)
-      this.#outputs.hold(HELD_BOUNDARIES, replacedMs, MAX_HELD_MS)
+      this.#outputs.hold(HELD_BOUNDARIES, replacedMs)
     return this.#outputs.take(replacedMs)
   }
 

@@ -241,14 +241,26 @@ t.test('the end of a replaced encoder appears with the first two parts of the ne
 t.test('the end of a replaced encoder waits 3 s for the next at most', async (t) => {
   const { packager, push } = packReplaced()
   t.same(push(0, 1e12 + 2999), [])
-  t.same(typesOf(push(1, 1e12 + 3000)), ['part', 'start'])
-  for (let frame = 2; frame < 6; frame++) t.same(push(frame, 1e12 + 3000), [], `frame ${frame}`)
-  t.same(typesOf(push(6, 1e12 + 3000)), ['segment', 'part'], 'complete with the first part')
+  t.same(typesOf(push(1, 1e12 + 3000)), ['part', 'start', 'segment'])
   const paused = packReplaced()
   t.same(typesOf(paused.packager.settle()), ['part', 'segment'], 'nor while media pauses')
   t.same(typesOf(packReplaced().packager.end()), ['part', 'segment'])
   t.ok(packReplaced({ partSec: undefined }).outputs.length > 0, 'without parts')
   t.ok(packager.queuedBytes < 10_000, `${packager.queuedBytes} bytes`)
+})
+
+t.test('the end of a timeline waits 3 s for the next part at most', async (t) => {
+  const packager = new Packager(OPTIONS)
+  const push = (frame: number, wallMs: number) => {
+    const jumpTicks = frame < 150 ? 0 : 100 * SEC
+    const video = videoUnit(SEC + jumpTicks + frame * 3000, { key: frame % 60 === 0 })
+    return typesOf(packager.push(unit(video), wallMs))
+  }
+  packager.push(program(programOf(VIDEO)), 1e12)
+  for (let frame = 0; frame < 150; frame++) push(frame, 1e12)
+  t.same(push(150, 1e12), ['fact', 'part'], 'the last part')
+  t.same(push(151, 1e12 + 2999), [])
+  t.same(push(152, 1e12 + 3000), ['segment'], 'though no key frame has come')
 })
 
 t.test('encoders that replace each other do not make the wait longer', async (t) => {

@@ -19,6 +19,8 @@ interface BarrierOptions<Output> {
   readonly sizeOf: (output: Output) => number
   /** Whether an output appears with the next boundary instead of its own. */
   readonly isLate: (output: Output) => boolean
+  /** Longest wait of late outputs, and of those that are held. */
+  readonly maxWaitMs: number
 }
 
 /**
@@ -28,8 +30,11 @@ interface BarrierOptions<Output> {
 export class RenditionBarrier<Writer, Output> {
   readonly #sizeOf: (output: Output) => number
   readonly #isLate: (output: Output) => boolean
+  readonly #maxWaitMs: number
   #ready: Output[] = []
   #late: Output[] = []
+  /** End of the wait of the oldest; Infinity before `take` has seen it. */
+  #lateUntilMs = Infinity
   /** Incomplete boundaries and what follows them, oldest first. */
   readonly #waiting: (PlannedBoundary<Writer, Output> | { readonly inserted: Output })[] = []
   /** Boundaries that lack an output of the rendition, oldest first. */
@@ -39,9 +44,10 @@ export class RenditionBarrier<Writer, Output> {
   #held = 0
   #heldUntilMs = 0
 
-  constructor({ sizeOf, isLate }: BarrierOptions<Output>) {
+  constructor({ sizeOf, isLate, maxWaitMs }: BarrierOptions<Output>) {
     this.#sizeOf = sizeOf
     this.#isLate = isLate
+    this.#maxWaitMs = maxWaitMs
   }
 
   /** Size of the outputs of incomplete boundaries, and of those that are late or held. */
@@ -50,10 +56,10 @@ export class RenditionBarrier<Writer, Output> {
     return waiting.reduce((sum, output) => sum + this.#sizeOf(output), this.#sizeBytes)
   }
 
-  /** Holds all outputs until the next boundaries are complete, or for a time, which does not begin anew. */
-  hold(boundaries: number, nowMs: number, maxMs: number): void {
+  /** Holds all outputs until the next boundaries are complete, or for the longest wait, which does not begin anew. */
+  hold(boundaries: number, nowMs: number): void {
     this.#held = boundaries
-    if (this.#heldUntilMs <= nowMs) this.#heldUntilMs = nowMs + maxMs
+    if (this.#heldUntilMs <= nowMs) this.#heldUntilMs = nowMs + this.#maxWaitMs
   }
 
   /** @param writers  renditions that will have an output for the next boundary, in order */
@@ -94,8 +100,15 @@ export class RenditionBarrier<Writer, Output> {
   /** Removes and returns the outputs that are due. @param nowMs  default: none is late or held any more */
   take(nowMs = Infinity): readonly Output[] {
     if (nowMs >= this.#heldUntilMs) this.#held = 0
-    if (nowMs === Infinity) this.#ready.push(...this.#late.splice(0))
+    if (this.#late.length > 0 && this.#lateUntilMs === Infinity)
+      this.#lateUntilMs = nowMs + this.#maxWaitMs
+    if (nowMs >= this.#lateUntilMs) this.#releaseLate()
     return this.#ready.length === 0 || this.#held > 0 ? NOTHING : this.#ready.splice(0)
+  }
+
+  #releaseLate(): void {
+    this.#ready.push(...this.#late.splice(0))
+    this.#lateUntilMs = Infinity
   }
 
   #release(): void {
@@ -104,7 +117,7 @@ export class RenditionBarrier<Writer, Output> {
       else {
         const { writers, outputs } = first
         if (outputs.size < writers.length) return
-        this.#ready.push(...this.#late.splice(0))
+        this.#releaseLate()
         for (const writer of writers) {
           const output = outputs.get(writer)!
           this.#sizeBytes -= this.#sizeOf(output)
