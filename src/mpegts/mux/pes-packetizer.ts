@@ -64,8 +64,11 @@ export function insertIntoPes(chunks: readonly Buffer[], at: number, inserted: B
   return replaceStart(chunks, at, (start) => insertInto(start, at, inserted))
 }
 
+/** Largest PES_header_data_length: of the optional fields, and the stuffing behind them. */
+const MAX_HEADER_DATA_BYTES = 255
+
 /**
- * Writes a PTS into the header of a PES packet that has none. Transport packets up to it are replaced by new ones; later
+ * Writes a PTS into the header of a PES packet that has none, unless its stuffing leaves no room. Transport packets up to it are replaced by new ones; later
  * transport packets remain views into `chunks`.
  *
  * @param ptsTicks  90 kHz, unwrapped
@@ -74,6 +77,7 @@ export function insertPts(chunks: readonly Buffer[], ptsTicks: number): Buffer[]
   const pts = Buffer.from([0x20, 0, 0, 0, 0])
   writeTimestamp(pts, 0, ptsTicks)
   return replaceStart(chunks, FIXED_HEADER_BYTES, (start) => {
+    if (start[8]! + pts.length > MAX_HEADER_DATA_BYTES) return start
     const pes = insertInto(start, FIXED_HEADER_BYTES, pts)
     pes[7] = (pes[7]! & 0x3f) | 0x80 // PTS_DTS_flags
     pes[8]! += pts.length // PES_header_data_length
