@@ -54,6 +54,8 @@ export class PayloadLog {
     for (const output of program === undefined ? [] : outputs) {
       if (output.type === 'unit') this.#handle(output.unit, videoPid)
     }
+    // No key frame can be in what no program describes.
+    if (!this.#begun && program === undefined) this.#dropBefore(this.#tableAt ?? packetsBefore)
     if (this.#sizeBytes > MAX_BYTES) this.clear()
   }
 
@@ -73,7 +75,7 @@ export class PayloadLog {
   }
 
   /**
-   * Begins with a key frame or, before there is one, with the latest frame, behind which it will be.
+   * Drops what precedes a key frame or, before there is one, the latest frame: the next key frame cannot begin before it.
    *
    * @param videoPid  undefined for a program without video, where playback can start with any unit
    */
@@ -84,9 +86,13 @@ export class PayloadLog {
     const start = this.#entries.findLast(({ packetsBefore }) => packetsBefore <= packetNumber)
     // The start of a frame that was arriving when the log began is missing.
     if (start === undefined) return
-    const index = this.#entries.findIndex(({ packetsBefore }) => packetsBefore === start.startsAt)
-    for (const { payload } of this.#entries.splice(0, index)) this.#sizeBytes -= payload.length
+    this.#dropBefore(start.startsAt)
     this.#begun = isKeyFrame
+  }
+
+  #dropBefore(startsAt: number): void {
+    const index = this.#entries.findIndex(({ packetsBefore }) => packetsBefore === startsAt)
+    for (const { payload } of this.#entries.splice(0, index)) this.#sizeBytes -= payload.length
   }
 }
 
