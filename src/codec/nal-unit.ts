@@ -9,11 +9,10 @@
 import type { ParameterSetKind, VideoCodec } from './parameter-sets.ts'
 
 /**
- * What a NAL unit is: `sync` is a slice of a picture at which decoding can start, `leading` one that begins an access unit if it
+ * What a NAL unit is: `sync` is a slice of a picture at which decoding can start, `prefix` one that begins an access unit if it
  * is the first behind a slice, as parameter sets, delimiters and SEI do.
  */
-export type NalRole =
-  ParameterSetKind | 'sync' | 'slice' | 'delimiter' | 'sei' | 'leading' | 'other'
+export type NalRole = ParameterSetKind | 'sync' | 'slice' | 'delimiter' | 'sei' | 'prefix' | 'other'
 
 /** Size of the header of a NAL unit. */
 export const NAL_HEADER_BYTES: Readonly<Record<VideoCodec, number>> = { h264: 1, h265: 2 }
@@ -26,7 +25,7 @@ const H264_ROLES = rolesOf([
   [7, 7, 'sps'],
   [8, 8, 'pps'],
   [9, 9, 'delimiter'],
-  [14, 18, 'leading'],
+  [14, 18, 'prefix'],
 ])
 
 /** Roles by `nal_unit_type` (H.265 Table 7-1): IRAP pictures are BLA, IDR and CRA. */
@@ -39,8 +38,8 @@ const H265_ROLES = rolesOf([
   [34, 34, 'pps'],
   [35, 35, 'delimiter'],
   [39, 39, 'sei'],
-  [41, 44, 'leading'],
-  [48, 55, 'leading'],
+  [41, 44, 'prefix'],
+  [48, 55, 'prefix'],
 ])
 
 /**

@@ -32,7 +32,7 @@ export class PictureOrder {
     { startsOrder, isReference }: { startsOrder: boolean; isReference: boolean },
   ): number {
     const high = startsOrder ? 0 : this.#nearestHigh(low, 2 ** bits)
-    if (isReference) {
+    if (isReference || startsOrder) {
       this.#high = high
       this.#low = low
     }

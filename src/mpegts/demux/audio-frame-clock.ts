@@ -24,10 +24,10 @@ const NOTHING = Buffer.alloc(0)
 export class AudioFrameClock {
   readonly #stats: DemuxerStats
   /** Whether a PTS was missing. */
-  #counts = false
+  #isCounting = false
   /** Time of the next frame to count, 90 kHz; undefined before the first PTS. */
   #ticks: number | undefined
-  /** Elementary stream bytes that are not counted yet: at most those of two PES packets. */
+  /** Elementary stream bytes that are not counted yet: of two PES packets or, while no frame is found, of some more. */
   #bytes: Buffer = NOTHING
   /** Offset of the next frame from the start of `#bytes`, also behind them; undefined until it is searched for. */
   #at: number | undefined
@@ -49,8 +49,8 @@ export class AudioFrameClock {
     decode: DecodeAudioFrameHeader,
     stampTicks: number | undefined,
   ): number | undefined {
-    this.#counts ||= stampTicks === undefined && this.#ticks !== undefined
-    const begins = this.#counts && this.#count(payload, decode)
+    this.#isCounting ||= stampTicks === undefined && this.#ticks !== undefined
+    const begins = this.#isCounting && this.#count(payload, decode)
     if (stampTicks !== undefined) {
       this.#ticks = stampTicks
       if (this.#at === undefined) this.#bytes = payload
