@@ -45,6 +45,7 @@ export function inspectNalSamples(
   const pictures = codec === 'h264' ? new H264Pictures() : new H265Pictures()
   for (const set of sets) pictures.pushSet(set)
   const isOutOfBand = OUT_OF_BAND.has(sampleEntry)
+  const isKnown = sets.some(({ kind, nal }) => kind === 'sps' && describe(nal, codec) !== undefined)
   let found: TrackFormat | undefined
   let inspected = 0
   let setsRead = 0
@@ -64,7 +65,7 @@ export function inspectNalSamples(
         }
         if (nal.length >= MAX_HEAD_BYTES || ++setsRead > MAX_SETS) continue
         pictures.pushSet(readParameterSet(codec, role, nal))
-        found ??= role === 'sps' ? describe(nal, codec, sampleEntry) : undefined
+        if (role === 'sps' && !isKnown) found ??= describe(nal, codec, sampleEntry)
       } else if (isSlice(role)) {
         const picture = pictures.pushSlice(nal)
         if (picture?.startsFrame === true) frames++
@@ -79,7 +80,7 @@ export function inspectNalSamples(
     if (frames > 1)
       faults.add('sample-frames', `sample ${index} of track ${id} has ${frames} frames`)
   }
-  return sets.some(({ kind }) => kind === 'sps') ? undefined : found
+  return found
 }
 
 function describe(
