@@ -68,10 +68,6 @@ export function decodeH264Sequence(nal: Buffer): SequenceParameters | undefined 
 /** Parameters for reading slice headers (7.3.3) up to the order of presentation. */
 export interface H264SliceSyntax {
   readonly separateColorPlanes: boolean
-  /** Whether pictures have chroma samples. */
-  readonly hasColor: boolean
-  /** Number of macroblocks of a picture; of a field where pictures may be fields. */
-  readonly macroblocks: number
   /** Size of `frame_num` in bits. */
   readonly frameNumberBits: number
   /** Whether pictures may be fields. */
@@ -88,20 +84,13 @@ export interface H264SliceSyntax {
 export function decodeH264SliceSyntax(nal: Buffer): H264SliceSyntax | undefined {
   const reader = new BitReader(unescapeNal(nal.subarray(1)))
   const head = readHead(reader)
-  const macroblocks = (reader.readUe() + 1) * (reader.readUe() + 1)
+  reader.readUe() // pic_width_in_mbs_minus1
+  reader.readUe() // pic_height_in_map_units_minus1
   const frameMacroblocksOnly = reader.readFlag()
   if (head === undefined || reader.overrun) return undefined
   const { chroma, frameNumberBits, order } = head
   const { separatePlanes: separateColorPlanes } = chroma
-  const hasFields = !frameMacroblocksOnly
-  return {
-    separateColorPlanes,
-    hasColor: chroma.format > 0,
-    frameNumberBits,
-    hasFields,
-    macroblocks,
-    ...order,
-  }
+  return { separateColorPlanes, frameNumberBits, hasFields: !frameMacroblocksOnly, ...order }
 }
 
 type PictureOrder = Pick<H264SliceSyntax, 'orderType' | 'orderBits' | 'hasOrderDeltas'>

@@ -259,7 +259,7 @@ export const WARNINGS = {
   // 1.6
   TRACK_SILENT: rule<{ track: Track }>({
     message: ({ track: { kind, pid } }) =>
-      `No ${kind} for 5 s on PID ${pid}, which the PMT lists. Viewers get none, or the last picture. Check the ${kind} source, or switch the track off (ffmpeg: -an, -vn).`,
+      `No ${kind} for 5 s on PID ${pid}, which the PMT lists. Viewers get none. Check the ${kind} source, or switch the track off (ffmpeg: -an, -vn).`,
   }),
   VARIANTS_NOT_ALIGNED: rule<{ variants: number; targetSec: number }>({
     holdSec: perSegment,

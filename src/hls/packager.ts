@@ -127,8 +127,8 @@ const MAX_HELD_MS = 3000
  */
 function isBehindPart(output: PackagerOutput): boolean {
   if (output.type !== 'segment') return false
-  const { rendition, nextDateTimeMs, parts } = output.segment
-  return parts.length > 0 && (isAudioRendition(rendition) || nextDateTimeMs === undefined)
+  const { rendition, parts } = output.segment
+  return isAudioRendition(rendition) ? parts.length > 0 : parts.at(-1)?.endsTimeline === true
 }
 
 /** Maximum size of queued PES packets, and of segments that wait for a rendition, in segments of maximum size. */
@@ -265,6 +265,7 @@ export class Packager {
     this.#flush()
     for (const writer of this.#writers.values()) writer.clear()
     this.#selection.reset()
+    this.#awaitsKeyFrame = false
     if (replacedMs !== undefined && this.#lowLatency)
       this.#outputs.hold(HELD_BOUNDARIES, replacedMs)
     return this.#outputs.take(replacedMs)

@@ -36,6 +36,12 @@ const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 const HOLD_TICKS = 0.5 * TICKS_PER_SEC
 const HOLD_VIDEO_TICKS = 0.25 * TICKS_PER_SEC
 
+/** Longest silence at once: none is made for an hour in which the video was away as well. */
+const MAX_SILENCE_TICKS = 10 * TICKS_PER_SEC
+
+/** Distance from the clock of the video that is none: times as sent stay as they are. */
+const MAX_UNSEEN_TICKS = 0.05 * TICKS_PER_SEC
+
 /** Bounds of the audio that waits for the other track to jump too. */
 const MAX_HELD_PACKETS = 512
 const MAX_HELD_BYTES = 1024 * 1024
@@ -67,13 +73,15 @@ export class AnchoredAudio {
   #heldAtTicks = 0
   #silence: Silence | undefined
   #aloneTicks = 0
+  /** Media of the video at its newest PES packet. */
+  #advancedTicks: number | undefined
   #paused = false
 
   constructor(track: Track) {
     this.#track = track
   }
 
-  /** Duration of the audio since the latest PES packet of the video. */
+  /** Duration of the audio without video beside it. */
   get aloneTicks(): number {
     return this.#aloneTicks
   }
@@ -117,7 +125,8 @@ export class AnchoredAudio {
     }
     this.#hold(unit, video)
     if (this.#hasLeft(this.#endTicks, video)) {
-      this.#shiftTicks = this.#endTicks - this.#held[0]!.dtsTicks
+      const shiftTicks = this.#endTicks - this.#held[0]!.dtsTicks
+      this.#shiftTicks = isNear(shiftTicks, 0, MAX_UNSEEN_TICKS) ? 0 : shiftTicks
       for (const held of this.#release()) outputs.push(...this.#accept(held))
     }
     return outputs
@@ -125,11 +134,17 @@ export class AnchoredAudio {
 
   /** @returns the silence that is due before a PES packet of the video, behind what was held and stays alone */
   advance({ mediaTicks }: VideoTime): PesUnit[] {
-    this.#aloneTicks = 0
+    // A frame may come late, as the one before a pause does whose PES packet has no length: the audio beside it is that of the
+    // pause. Twice the step, so that nothing adds up where both go on.
+    const stepTicks = mediaTicks - (this.#advancedTicks ?? mediaTicks)
+    this.#advancedTicks = mediaTicks
+    this.#aloneTicks = Math.max(0, this.#aloneTicks - 2 * stepTicks)
     if (this.#endTicks === undefined || mediaTicks - this.#sentAtTicks <= PAUSE_TICKS) return []
     const outputs = this.#release()
     const dueTicks = mediaTicks + this.#leadTicks - MARGIN_TICKS
-    if (!this.#paused) this.#silence = silenceLike(this.#track, this.#endTicks)
+    const fromTicks = Math.max(this.#endTicks, dueTicks - MAX_SILENCE_TICKS)
+    if (!this.#paused) this.#silence = silenceLike(this.#track, fromTicks)
+    else if (fromTicks > this.#endTicks) this.#silence?.start(fromTicks)
     this.#paused = true
     outputs.push(...(this.#silence?.fill(dueTicks) ?? []))
     this.#endTicks = this.#silence?.endTicks ?? dueTicks

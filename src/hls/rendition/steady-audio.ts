@@ -15,16 +15,9 @@ import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
 import type { SourceFact } from '../source-fact.ts'
 import { AnchoredAudio } from './anchored-audio.ts'
-import { HeldVideo } from './held-video.ts'
 
 /** Maximum step of the times of the video that needs no explanation by the audio beside it. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
-
-/** Time by which the last picture stays behind the video that may come. */
-const HELD_MARGIN_TICKS = 0.5 * TICKS_PER_SEC
-
-/** Media of the audio without video that is told of. */
-const MAX_HELD_TICKS = 5 * TICKS_PER_SEC
 
 type ProgramOutput = Extract<DemuxerOutput, { readonly type: 'program' }>
 
@@ -40,16 +33,15 @@ export class SteadyAudio {
   #droppedPids = new Set<number>()
   /** The newest program as it was sent. */
   #program: Program | undefined
-  /** Audio tracks that have sent media, by PID. */
+  /** PIDs of the audio that is carried. */
+  #audioPids = new Set<number>()
+  /** Carried audio that has sent media, by PID. */
   readonly #lines = new Map<number, AnchoredAudio>()
   /** PIDs of audio that pauses and is replaced as if it had left the program. */
   readonly #absentPids = new Set<number>()
   /** DTS of the newest PES packet of the video. */
   #videoTicks: number | undefined
-  #video = new HeldVideo()
-  /** Duration of the audio since then. */
-  #heldTicks = 0
-  /** Newest distance between two of them; 0 before the second. */
+  /** Newest distance between two of them. */
   #frameTicks = 0
   /** Duration of the media of the video, without jumps of its clock. */
   #mediaTicks = 0
@@ -80,8 +72,6 @@ export class SteadyAudio {
       shiftTicks === undefined
         ? []
         : [{ code: 'AUDIO_REALIGNED', shiftSec: shiftTicks / TICKS_PER_SEC }]
-    if (this.#heldTicks > MAX_HELD_TICKS && this.#video.track !== undefined)
-      facts.push({ code: 'TRACK_SILENT', track: this.#video.track })
     if (this.#silence !== undefined || lines.some(({ paused }) => paused))
       facts.push({ code: 'AUDIO_GONE' })
     else if (this.#droppedPids.size > 0) facts.push({ code: 'AUDIO_TOO_LATE' })
@@ -95,8 +85,6 @@ export class SteadyAudio {
     this.#lines.clear()
     this.#absentPids.clear()
     this.#videoTicks = undefined
-    this.#video = new HeldVideo()
-    this.#heldTicks = 0
     this.#frameTicks = 0
   }
 
@@ -112,21 +100,15 @@ export class SteadyAudio {
     const { unit } = output
     if (this.#droppedPids.has(unit.track.pid)) return []
     if (unit.track.pid === this.#videoPid) return this.#pushVideo(output)
-    if (unit.track.kind !== 'audio' || this.#videoTicks === undefined) return [output]
+    const { pid } = unit.track
+    const isFollowed = this.#audioPids.has(pid) || this.#absentPids.has(pid)
+    if (!isFollowed || this.#videoTicks === undefined) return [output]
     return this.#pushAudio(unit, this.#videoTicks)
   }
 
   #pushVideo(output: Extract<DemuxerOutput, { readonly type: 'unit' }>): readonly DemuxerOutput[] {
     const { dtsTicks } = output.unit
-    // A PES packet without a length is complete with the next one: the frame before a pause comes at its end.
-    const isLate = this.#heldTicks > MAX_STEP_TICKS && dtsTicks - this.#videoTicks! < MAX_STEP_TICKS
-    this.#heldTicks = 0
-    if (isLate) {
-      this.#videoTicks = dtsTicks
-      return [toOutput(this.#video.pushLate(output.unit))]
-    }
     this.#advance(dtsTicks)
-    this.#video.push(output.unit)
     const outputs: DemuxerOutput[] = []
     for (const [pid, line] of this.#lines) {
       const silent = line.advance({ latestTicks: dtsTicks, mediaTicks: this.#mediaTicks })
@@ -147,20 +129,8 @@ export class SteadyAudio {
     const line = this.#lines.get(pid) ?? new AnchoredAudio(unit.track)
     this.#lines.set(pid, line)
     const units = line.push(unit, { latestTicks, mediaTicks: this.#mediaTicks }).map(toOutput)
-    // Before the audio: it may be that which ends the wait for video.
-    units.unshift(...this.#holdVideo(latestTicks, line.aloneTicks).map(toOutput))
     if (line.lacksSilence || !this.#absentPids.delete(pid)) return units
     return [...this.#changeProgram(), ...units]
-  }
-
-  /** @returns the last picture, for the time that the audio has been without video */
-  #holdVideo(latestTicks: number, aloneTicks: number): PesUnit[] {
-    this.#heldTicks = aloneTicks
-    // Of a single frame it is not known when the next one is due.
-    const isDue =
-      this.#frameTicks > 0 && aloneTicks > Math.max(MAX_STEP_TICKS, 2 * this.#frameTicks)
-    if (!isDue) return []
-    return this.#video.fill(latestTicks + aloneTicks - HELD_MARGIN_TICKS)
   }
 
   /** Takes a DTS of the video: a long step without as much audio beside it is a jump of its clock. */
@@ -169,9 +139,9 @@ export class SteadyAudio {
     const besideTicks = Math.max(0, ...[...this.#lines.values()].map((line) => line.aloneTicks))
     const isShort = Math.abs(stepTicks) <= MAX_STEP_TICKS
     const isMedia = isShort || Math.abs(stepTicks - besideTicks) <= MAX_STEP_TICKS
+    if (isShort && stepTicks > 0) this.#frameTicks = stepTicks
     const pausedTicks = besideTicks > MAX_STEP_TICKS ? besideTicks : this.#frameTicks
     const mediaTicks = isMedia ? Math.max(0, stepTicks) : pausedTicks
-    if (isMedia && stepTicks > 0) this.#frameTicks = stepTicks
     if (!isMedia) for (const line of this.#lines.values()) line.jump(stepTicks - mediaTicks)
     this.#mediaTicks += mediaTicks
     this.#videoTicks = dtsTicks
@@ -191,7 +161,12 @@ export class SteadyAudio {
     const audios = choices.flatMap((choice) => choice.audios)
     const video = choices[0]?.videos[0]
     const audio = video === undefined ? undefined : this.#audio
+    if (video?.pid !== this.#videoPid) {
+      this.#lines.clear()
+      this.#videoTicks = undefined
+    }
     this.#videoPid = video?.pid
+    this.#audioPids = new Set(audios.map(({ pid }) => pid))
     this.#droppedPids.clear()
     if (audio === 'none' && policy === 'compatible') {
       for (const { pid } of audios) this.#droppedPids.add(pid)

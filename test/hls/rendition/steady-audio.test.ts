@@ -5,6 +5,7 @@ import { SteadyAudio } from '../../../src/hls/rendition/steady-audio.ts'
 import type { Segment } from '../../../src/hls/store/segment.ts'
 import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
+import type { Track } from '../../../src/mpegts/track.ts'
 import { readPackets, readPtsTicks } from '../../support/ts-reader.ts'
 import { readSamples } from '../../mp4/box-tree.ts'
 import {
@@ -188,66 +189,52 @@ t.test('audio that comes late in a burst, or from another clock at once, is plac
   t.notOk(apart.of('cmaf-audio-1').some(({ sizeBytes }) => sizeBytes === 0))
 })
 
-t.test('video that stays away holds its last picture', async (t) => {
-  const all = videoUnits({ fromTicks: FROM, frames: 660, framesPerGop: 60 })
-  // It is back in the middle of a GOP.
-  const video = all.toSpliced(190, 240)
-  const audio = audioUnits(FROM, 127)
-  // The frame before the pause is complete with the next one.
-  const sent = jumped(video, 0, 0).map((each, index) =>
-    index === 189 ? { ...each, sentTicks: video[190]!.dtsTicks - 1 } : each,
-  )
-  const { of, facts, packager } = run([layout, ...inOrder(sent, jumped(audio, 0, 0))])
-  t.same(facts, ['TRACK_SILENT'])
-  t.equal(packager.stats.discontinuities, 0)
-  for (const name of ['main', 'cmaf-video-1', 'cmaf-audio-1'])
-    t.notOk(
-      of(name).some(({ sizeBytes }) => sizeBytes === 0),
-      `${name} has no gap`,
-    )
-  const times = of('main').flatMap(({ bytes }) => readPtsTicks(readPackets(bytes), VIDEO.pid))
-  t.equal(video.filter(({ ptsTicks }) => times.includes(ptsTicks)).length, video.length - 1)
-  t.ok(
-    times.some((ticks) => ticks > video[189]!.ptsTicks + 7 * SEC && ticks < video[190]!.ptsTicks),
-  )
-  t.same(
-    times,
-    times.toSorted((a, b) => a - b),
-    'none is presented after a frame that was sent later',
-  )
-  const steps = times.slice(1).map((ticks, index) => ticks - times[index]!)
-  t.ok(Math.max(...steps) < SEC, 'so that segments and parts are published meanwhile')
-  t.same(samplesOf(of('cmaf-audio-1')).filter((silent) => !silent).length, audio.length * 8)
-})
-
-t.test('nothing is added to video of 1 frame in a second or in 2.5 s', async (t) => {
-  for (const step of [30, 75]) {
-    const video = videoUnits({ fromTicks: FROM, frames: 20 * step, framesPerGop: 2 * step }).filter(
-      (_, index) => index % step === 0,
-    )
-    // Each frame is complete with the next one.
-    const sent = jumped(video, 0, 0).map((each, index) => {
-      return { ...each, sentTicks: (video[index + 1]?.dtsTicks ?? Infinity) - 1 }
+t.test('video that stays away, or comes in a burst, moves no audio', async (t) => {
+  const all = videoUnits({ fromTicks: FROM, frames: 900, framesPerGop: 60 })
+  const audio = audioUnits(FROM, 175)
+  // Each frame is complete with the next one, so that the one before the pause comes at its end.
+  const withoutLength = (units: readonly PesUnit[]) =>
+    jumped(units, 0, 0).map((each, index) => ({
+      ...each,
+      sentTicks: (units[index + 1]?.dtsTicks ?? each.sentTicks) - 1,
+    }))
+  const late = (fromSec: number, toSec: number) =>
+    jumped(all, 0, 0).map((each) => {
+      const isLate = each.sentTicks > FROM + fromSec * SEC
+      return {
+        ...each,
+        sentTicks: isLate ? Math.max(each.sentTicks, FROM + toSec * SEC) : each.sentTicks,
+      }
     })
-    const audio = audioUnits(FROM, (20 * step) / 5)
-    const { of } = run([layout, ...inOrder(sent, jumped(audio, 0, 0))])
-    const times = of('main').flatMap(({ bytes }) => readPtsTicks(readPackets(bytes), VIDEO.pid))
-    const known = new Set(video.map(({ ptsTicks }) => ptsTicks))
-    t.ok(times.length > 10)
-    t.same(
-      times.filter((ticks) => !known.has(ticks)),
-      [],
-    )
+  const cases = {
+    'for 8 s': withoutLength(all.toSpliced(190, 240)),
+    'for 15 s': withoutLength(all.toSpliced(190, 450)),
+    'late by 0.9 s': late(6, 6.9),
+    'late by 3 s': late(6, 9),
+  }
+  for (const [title, video] of Object.entries(cases)) {
+    const { of, facts, steady } = run([layout, ...inOrder(video, jumped(audio, 0, 0))])
+    t.notOk(facts.includes('AUDIO_REALIGNED'), title)
+    t.equal(shiftSecOf(steady), 0, title)
+    const times = new Set(ptsOf(of('main')))
+    t.ok(times.has(audio[20]!.ptsTicks) && times.has(audio.at(-20)!.ptsTicks), title)
+    const silent = samplesOf(of('cmaf-audio-1')).filter(Boolean).length
+    t.ok(silent <= 16, `${title}: silence only behind the audio`)
   }
 })
 
-t.test('video in another order than it is sent is not held', async (t) => {
-  const video = videoUnits({ fromTicks: FROM, frames: 660, framesPerGop: 60, reorderFrames: 1 })
-  const units = interleave(
-    { units: video.toSpliced(190, 240) },
-    { units: audioUnits(FROM, 127), delayTicks: 9000 },
-  )
-  const { of, facts } = run([layout, ...units.map(unit)])
-  t.same(facts, [])
-  t.equal(of('main').filter(({ tracks }) => tracks.length === 1).length > 0, true)
+t.test('a PES packet makes no more than 10 s of silence', async (t) => {
+  const second: Track = { ...AUDIO, pid: 300, language: 'fra' }
+  const steady = new SteadyAudio({ ...POLICY, policy: 'all' })
+  steady.push(program(programOf(VIDEO, AUDIO, second)))
+  const video = (sec: number) => steady.push(unit(videoUnit(FROM + sec * SEC, { key: true })))
+  video(0)
+  for (const track of [AUDIO, second]) steady.push(unit({ ...audioUnit(FROM), track }))
+  video(1)
+  for (let sec = 1; sec < 40_000; sec++) steady.push(unit(audioUnit(FROM + sec * SEC)))
+  const most = Math.ceil((10 * SEC) / AUDIO_UNIT_TICKS) + 3
+  for (const sec of [40_000, 10_000, -20_000]) {
+    const { length } = video(sec)
+    t.ok(length <= most, `${length} outputs at ${sec} s`)
+  }
 })
