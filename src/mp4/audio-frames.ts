@@ -128,7 +128,7 @@ export const AC3_READER: AudioFrameReader = {
   syncByte: 0x0b,
   decodeHeader: decodeAc3Header,
   read: (bytes, at, stats) =>
-    readFramed(bytes, at, decodeAc3Header, stats, ({ codec, sizeBytes, parameters }) => {
+    readFramed(bytes, at, decodeAc3Header, stats, ({ codec, sizeBytes, samples, parameters }) => {
       const syncframe = decodeAc3Syncframe(bytes, at)!
       if (codec === 'eac3') return readEac3(bytes, at, stats)
       const { sampleRateCode, bitRateCode, bitstreamId, bitstreamMode, audioCodingMode } = syncframe
@@ -136,7 +136,7 @@ export const AC3_READER: AudioFrameReader = {
       const fields = [sampleRateCode, bitRateCode, bitstreamId, bitstreamMode, audioCodingMode]
       const content: AudioContent = {
         payload: bytes.subarray(at, at + sizeBytes),
-        samples: syncframe.blocks * 256,
+        samples,
         formatKey: `ac3 ${fields.join(' ')} ${parameters.channels}`,
         createFormat: () => ({ codec: 'ac3', parameters, timescale, syncframe }),
       }

@@ -14,6 +14,9 @@ import type { Program } from '../mpegts/track.ts'
 /** Bound of what is kept: 10 s at 13 Mbit/s, as of `HotGop`. Beyond it, the next key frame is the first. */
 const MAX_BYTES = 16 * 1024 * 1024
 
+/** Payloads of a transport packet each come to `MAX_BYTES`; smaller ones would take more memory than their bytes. */
+const MAX_PAYLOADS = Math.floor(MAX_BYTES / PACKET_BYTES)
+
 /** What the demuxer made of a payload, and the program that it carries. */
 export interface Demuxed {
   /** Number of transport packets that the demuxer had read before. */
@@ -56,7 +59,7 @@ export class PayloadLog {
     }
     // No key frame can be in what no program describes.
     if (!this.#begun && program === undefined) this.#dropBefore(this.#tableAt ?? packetsBefore)
-    if (this.#sizeBytes > MAX_BYTES) this.clear()
+    if (this.#sizeBytes > MAX_BYTES || this.#entries.length > MAX_PAYLOADS) this.clear()
   }
 
   /** @returns the payloads, in order; nothing is kept afterwards */

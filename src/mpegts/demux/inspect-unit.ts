@@ -3,14 +3,12 @@
  *
  * @module
  */
-import { decodeAc3Header } from '../../codec/ac3.ts'
-import { decodeAdtsHeader } from '../../codec/adts.ts'
+import { AUDIO_DECODERS } from '../../codec/audio-decoders.ts'
 import { findAudioFrame, type DecodeAudioFrameHeader } from '../../codec/audio-frame.ts'
 import { inspectH264AccessUnit } from '../../codec/h264.ts'
 import { decodeH264Sps } from '../../codec/h264-sps.ts'
 import { inspectH265AccessUnit } from '../../codec/h265.ts'
 import { decodeH265Sps, decodeH265VpsFrameRate } from '../../codec/h265-parameter-sets.ts'
-import { decodeMpegAudioHeader } from '../../codec/mpeg-audio.ts'
 import type { ParameterSetKind } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
 import { type VideoParameters, videoRangeOf } from '../../codec/video-parameters.ts'
@@ -27,24 +25,12 @@ interface Inspection {
   readonly triedHeaders?: number
 }
 
-type Inspector = (payload: Buffer) => Inspection
-
-const INSPECTORS: Readonly<Record<Codec, Inspector>> = {
-  h264: inspectH264,
-  h265: inspectH265,
-  aac: audioInspector('aac', decodeAdtsHeader),
-  'aac-latm': () => ({ codec: 'aac-latm' }),
-  mp3: audioInspector('mp3', decodeMpegAudioHeader),
-  mp2: audioInspector('mp2', decodeMpegAudioHeader),
-  ac3: audioInspector('ac3', decodeAc3Header),
-  eac3: audioInspector('eac3', decodeAc3Header),
-  opus: () => ({ codec: 'opus' }),
-  unknown: () => ({ codec: 'unknown' }),
-}
-
 /** @param payload  elementary stream bytes of the PES packet, read only as far as needed */
 export function inspectUnit(codec: Codec, payload: Buffer): Inspection {
-  return INSPECTORS[codec](payload)
+  if (codec === 'h264') return inspectH264(payload)
+  if (codec === 'h265') return inspectH265(payload)
+  const decode = AUDIO_DECODERS[codec]
+  return decode === undefined ? { codec } : inspectAudio(codec, decode, payload)
 }
 
 function inspectH264(payload: Buffer): Inspection {
@@ -79,14 +65,12 @@ function findSet({ parameterSets }: VideoAccessUnit, wanted: ParameterSetKind): 
   return parameterSets.find(({ kind }) => kind === wanted)?.nal
 }
 
-function audioInspector(codec: Codec, decode: DecodeAudioFrameHeader): Inspector {
-  return (payload) => {
-    let triedHeaders = 0
-    const found = findAudioFrame(payload, (bytes, at) => {
-      triedHeaders++
-      return decode(bytes, at)
-    })
-    const { codec: foundCodec = codec, parameters } = found?.header ?? {}
-    return { codec: foundCodec, parameters, triedHeaders }
-  }
+function inspectAudio(codec: Codec, decode: DecodeAudioFrameHeader, payload: Buffer): Inspection {
+  let triedHeaders = 0
+  const found = findAudioFrame(payload, (bytes, at) => {
+    triedHeaders++
+    return decode(bytes, at)
+  })
+  const { codec: foundCodec = codec, parameters } = found?.header ?? {}
+  return { codec: foundCodec, parameters, triedHeaders }
 }
