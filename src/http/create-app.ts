@@ -13,9 +13,15 @@ import {
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import type { BlockList } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { MillraceError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { trustOf } from './access.ts'
-import { createClientErrorHandler, createErrorHandler, notFoundHandler } from './error-handler.ts'
+import {
+  createClientErrorHandler,
+  createErrorHandler,
+  notFoundHandler,
+  writeRefusal,
+} from './error-handler.ts'
 import { REQUEST_TIMEOUT_MS } from './guard/guarded-session.ts'
 import type { HttpGuard } from './guard/http-guard.ts'
 import { HTTP2_OPTIONS } from './guard/http2-streams.ts'
@@ -62,7 +68,8 @@ export function createApp(options: ApplicationOptions): FastifyInstance {
   const app = Fastify({
     serverFactory: (router) => {
       const listener: RequestListener = (request, response) => {
-        if (options.before?.(request, response) !== true) router(request, response)
+        if (hasSeveralHosts(request)) writeRefusal(response, SEVERAL_HOSTS)
+        else if (options.before?.(request, response) !== true) router(request, response)
       }
       return certificates === undefined
         ? createServer({ ...TIMEOUTS, ServerResponse: guard.ServerResponse }, listener)
@@ -86,6 +93,20 @@ export function createApp(options: ApplicationOptions): FastifyInstance {
   app.setErrorHandler(errorHandler)
   app.setNotFoundHandler(notFoundHandler)
   return app
+}
+
+const SEVERAL_HOSTS = new MillraceError('REQUEST_MALFORMED', {
+  message: 'the HTTP request is malformed: it has more than one Host field',
+})
+
+/** Such a request is refused, since a proxy may have read the other field (RFC 9112 section 3.2). */
+function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts > 1
 }
 
 /**

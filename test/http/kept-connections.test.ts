@@ -262,3 +262,17 @@ t.test('the end of the server takes no new connection while it waits for a reply
   t.pass('closed, without a reply')
   await closed
 })
+
+t.test(
+  'a request with more than one Host field is refused, and the connection goes on',
+  async (t) => {
+    const { app, sent } = await serve(t)
+    const client = new Client(t, app)
+    for (const path of ['/video/demo/playlist.m3u8', '/health', '/nowhere']) {
+      const [reply] = await client.ask(`GET ${path} HTTP/1.1\r\nhost: y\r\n${HEADERS}`)
+      t.match(reply, /^HTTP\/1\.1 400 .*more than one Host field/s, path)
+    }
+    t.strictSame(sent, [])
+    t.match((await client.ask(PLAYLIST))[0], /^HTTP\/1\.1 200 /)
+  },
+)
