@@ -1,6 +1,7 @@
 /**
- * Audio of one track on the clock of the video. Silence replaces it while it stays away, and its times are moved once its
- * clock or that of the video has jumped alone: encoders restart one of the two, and viewers would wait for audio for ever.
+ * Audio of one track on the clock of the video. Silence replaces it while it stays away, and from a change of its format up to
+ * the next key frame, with which another format can begin. Its times are moved once its clock or that of the video has jumped
+ * alone: encoders restart one of the two, and viewers would wait for audio for ever.
  *
  * @module
  */
@@ -47,11 +48,14 @@ const MAX_HELD_PACKETS = 512
 const MAX_HELD_BYTES = 1024 * 1024
 
 /**
- * Inputs: `push` each PES packet of the track, `advance` with each one of the video, `jump` when the clock of the video
- * jumps. Both return PES packets on the clock of the video.
+ * Inputs: `push` each PES packet of the track, `advance` with each one of the video, then `changeFormat` with each key frame;
+ * `jump` when the clock of the video jumps. The others return PES packets on the clock of the video.
  */
 export class AnchoredAudio {
+  /** In the format that is carried. */
   #track: Track
+  /** In another format, until it is carried. */
+  #next: Track | undefined
   /** End of the audio so far, on the clock of the video; undefined before the first. */
   #endTicks: number | undefined
   /** Media of the video at the newest PES packet of this track, with that of this track beyond it. */
@@ -103,7 +107,7 @@ export class AnchoredAudio {
 
   /** @returns none while it is unclear whether one track alone has jumped: they are returned later */
   push(unit: PesUnit, video: VideoTime): PesUnit[] {
-    this.#track = unit.track
+    this.#follow(unit.track)
     const { dtsTicks } = unit
     const stepTicks = dtsTicks - (this.#latestTicks ?? dtsTicks)
     const continues = Math.abs(stepTicks) <= MAX_STEP_TICKS
@@ -143,12 +147,22 @@ export class AnchoredAudio {
     const outputs = this.#release()
     const dueTicks = mediaTicks + this.#leadTicks - MARGIN_TICKS
     const fromTicks = Math.max(this.#endTicks, dueTicks - MAX_SILENCE_TICKS)
-    if (!this.#paused) this.#silence = silenceLike(this.#track, fromTicks)
+    if (!this.#paused) this.#silence ??= silenceLike(this.#track, fromTicks)
     else if (fromTicks > this.#endTicks) this.#silence?.start(fromTicks)
     this.#paused = true
     outputs.push(...(this.#silence?.fill(dueTicks) ?? []))
     this.#endTicks = this.#silence?.endTicks ?? dueTicks
     return outputs
+  }
+
+  /** @returns the rest of the silence before a key frame of the video, if another format begins with it */
+  changeFormat(ticks: number): PesUnit[] {
+    if (this.#next === undefined) return []
+    const silent = this.#silence?.fill(ticks, 1) ?? []
+    this.#track = this.#next
+    this.#next = undefined
+    this.#silence = this.#paused ? silenceLike(this.#track, this.#endTicks ?? ticks) : undefined
+    return silent
   }
 
   /** @param ticks  step of the clock of the video, without the duration of its media */
@@ -169,16 +183,27 @@ export class AnchoredAudio {
     return isNear(dtsTicks + this.#shiftTicks, endTicks, MAX_STEP_TICKS)
   }
 
-  /** @returns it on the clock of the video, behind the rest of the silence */
+  /** Takes a description of the track. Without silence in its format, another format is not replaced. */
+  #follow(track: Track): void {
+    const isSame = isSameTrackLayout(track, this.#track)
+    if (!isSame && this.#endTicks !== undefined)
+      this.#silence ??= silenceLike(this.#track, this.#endTicks)
+    if (isSame || this.#silence === undefined) this.#track = track
+    this.#next = this.#track === track ? undefined : track
+  }
+
+  /** @returns it on the clock of the video, behind the rest of the silence, or silence in its place */
   #accept(unit: PesUnit): PesUnit[] {
     const ticks = unit.dtsTicks + this.#shiftTicks
-    const silent = this.#silence?.fill(ticks, 1) ?? []
-    this.#silence = undefined
+    const isReplaced = this.#next !== undefined
+    const silent = this.#silence?.fill(ticks, isReplaced ? undefined : 1) ?? []
+    if (!isReplaced) this.#silence = undefined
     this.#paused = false
     this.#hasJumped = false
     this.#videoHasJumped = false
     this.#endTicks = ticks + this.#stepTicks
     this.#leadTicks = this.#endTicks - this.#sentAtTicks
+    if (isReplaced) return silent
     return [...silent, this.#shiftTicks === 0 ? unit : shiftUnit(unit, this.#shiftTicks)]
   }
 

@@ -1,8 +1,8 @@
 /**
  * Constant presence of audio in a presentation with video. Players set up their decoders once: hls.js fails if audio
- * starts after video, and waits forever if audio ends. So silence replaces audio that is no longer in the PMT or sends
- * nothing, audio whose clock leaves that of the video is moved back to it, and audio that starts later is dropped, unless
- * the policy is `all`.
+ * starts after video, and waits forever if audio ends. So silence replaces audio that is no longer in the PMT, sends
+ * nothing, or has another format before the next key frame; audio whose clock leaves that of the video is moved back to it;
+ * and audio that starts later is dropped, unless the policy is `all`.
  *
  * @module
  */
@@ -107,12 +107,13 @@ export class SteadyAudio {
   }
 
   #pushVideo(output: Extract<DemuxerOutput, { readonly type: 'unit' }>): readonly DemuxerOutput[] {
-    const { dtsTicks } = output.unit
+    const { dtsTicks, randomAccess, damaged } = output.unit
     this.#advance(dtsTicks)
     const outputs: DemuxerOutput[] = []
     for (const [pid, line] of this.#lines) {
       const silent = line.advance({ latestTicks: dtsTicks, mediaTicks: this.#mediaTicks })
       outputs.push(...silent.map(toOutput))
+      if (randomAccess && !damaged) outputs.push(...line.changeFormat(dtsTicks).map(toOutput))
       if (line.lacksSilence && !this.#absentPids.has(pid)) {
         this.#absentPids.add(pid)
         outputs.push(...this.#changeProgram())

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SILENT_BLOCKS } from '../../../src/codec/adts.ts'
+import { decodeAdtsHeader, SILENT_BLOCKS } from '../../../src/codec/adts.ts'
 import { Packager } from '../../../src/hls/packager.ts'
 import { SteadyAudio } from '../../../src/hls/rendition/steady-audio.ts'
 import type { Segment } from '../../../src/hls/store/segment.ts'
@@ -103,6 +103,45 @@ t.test('audio that stays away in an unchanged program is silence', async (t) => 
   const samples = samplesOf(of('cmaf-audio-1'))
   t.equal(samples.filter((silent) => !silent).length, audio.length * 8)
   t.ok(Math.abs(samples.filter(Boolean).length - 60 * 8) <= 16, 'and at the end')
+})
+
+const MONO: Track = { ...AUDIO, parameters: { ...AUDIO.parameters!, channels: 1 } }
+
+/** A PES packet of AUDIO as mono. */
+function asMono(value: PesUnit): PesUnit {
+  const payload = Buffer.from(value.payload)
+  for (let at = 0; at < payload.length; at += decodeAdtsHeader(payload, at)!.sizeBytes) {
+    payload[at + 2]! &= 0xfe
+    payload[at + 3] = (payload[at + 3]! & 0x3f) | 0x40
+  }
+  return { ...value, track: MONO, payload }
+}
+
+t.test('audio in another format is silence up to the next key frame', async (t) => {
+  const video = videoUnits({ frames: 360, framesPerGop: 60 })
+  const audio = audioUnits(CLIP_START_TICKS, 70)
+  const changed = audio.map((value, index) => (index < 30 ? value : asMono(value)))
+  const units = interleave({ units: video }, { units: changed, delayTicks: 9000 }).map(unit)
+  const at = units.findIndex((output) => output.type === 'unit' && output.unit.track === MONO)
+  units.splice(at, 0, program(programOf(VIDEO, MONO), true))
+  const { of, packager } = run([layout, ...units])
+  t.equal(packager.stats.discontinuities, 1)
+  const times = ptsOf(of('main'))
+  t.same(holesIn(times), [])
+  const keyTicks = video.find(
+    ({ randomAccess, dtsTicks }) => randomAccess && dtsTicks > audio[30]!.dtsTicks,
+  )!.dtsTicks
+  const lost = audio.filter(
+    ({ dtsTicks }) => dtsTicks >= audio[30]!.dtsTicks && dtsTicks < keyTicks,
+  ).length
+  const segments = of('cmaf-audio-1')
+  t.notOk(
+    segments.some(({ sizeBytes }) => sizeBytes === 0),
+    'no gap',
+  )
+  const samples = samplesOf(segments)
+  t.ok(Math.abs(samples.filter(Boolean).length - lost * 8) <= 8, 'silence for what is lost')
+  t.ok(Math.abs(samples.length - audio.length * 8) <= 8, 'nothing is missing')
 })
 
 t.test('the clock of one track that jumps alone is followed by the audio', async (t) => {
