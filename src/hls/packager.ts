@@ -325,8 +325,12 @@ export class Packager {
     const writers = hasVideo ? [] : [...this.#writers.values()]
     const waiting = writers.map((writer) => writer.release(lead.pid))
     this.#carry(wanted)
-    for (const each of waiting.find(({ length }) => length > 0) ?? [])
-      this.#place(each, wallMs, { references: true })
+    const released = waiting.find(({ length }) => length > 0) ?? []
+    const newestTicks = released.at(-1)?.dtsTicks ?? 0
+    for (const each of released) {
+      const waitedMs = ((newestTicks - each.dtsTicks) / TICKS_PER_SEC) * 1000
+      this.#place(each, wallMs - waitedMs, { references: true })
+    }
   }
 
   /** Whether a rendition drops media of another format than that of its segment. */

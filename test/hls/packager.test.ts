@@ -555,14 +555,29 @@ t.test('AAC with a frame in no PES packet whole is published', async (t) => {
   t.ok(timesOf(segments, AUDIO.pid).flat().length >= 470 - 8192 / 300 - 1)
 })
 
+/** A PES packet that arrives at the time of its media. */
+const inTime = (value: PesUnit): Step[] => [
+  { type: 'wall', wallMs: WALL_MS + (value.dtsTicks - CLIP_START_TICKS) / 90 },
+  unit(value),
+]
+
+/** Differences between the dates of segments and the arrival of their media of more than 0.5 s. */
+const datesOff = (segments: readonly Segment[]) =>
+  segments
+    .map(({ startTicks, programDateTimeMs }) =>
+      Math.round(programDateTimeMs - WALL_MS - (startTicks - CLIP_START_TICKS) / 90),
+    )
+    .filter((offMs) => Math.abs(offMs) > 500)
+
 t.test('continues without video that stops, and with it when it resumes', async (t) => {
   const before = videoUnits({ frames: 90, framesPerGop: 60 })
   const fromTicks = CLIP_START_TICKS + 20 * SEC
   const after = videoUnits({ fromTicks, frames: 180, framesPerGop: 60 }).slice(30)
   const audio = audioUnits(CLIP_START_TICKS, 150)
   const units = interleave({ units: [...before, ...after] }, { units: audio, delayTicks: 20_000 })
-  const { segments, facts } = run([AUDIO_VIDEO, ...units.map(unit), END])
+  const { segments, facts } = run([AUDIO_VIDEO, ...units.flatMap(inTime), END])
   t.same(facts, ['TRACK_SILENT'])
+  t.same(datesOff(segments), [], 'dates are those of the media, not of the end of the wait')
   const starts = segments.filter(({ discontinuity }) => discontinuity)
   t.same(
     starts.map(({ tracks }) => tracks),
