@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ParameterSet } from '../codec/parameter-sets.ts'
 import type { Track } from './track.ts'
 
 /**
@@ -44,6 +45,8 @@ export interface PesUnit {
   readonly startsFrame: boolean
   /** Whether bytes were lost in transmission, or LATM cannot be parsed. */
   readonly damaged: boolean
+  /** Parameter sets of the video so far, in the order of their kinds; undefined while one of some kind is unknown. */
+  readonly parameterSets?: readonly ParameterSet[] | undefined
   /**
    * Number of transport packets that the demuxer had read before the PES packet in which it was sent, or began if it is cut
    * anew; undefined for one that did not come from a demuxer.

@@ -5,6 +5,7 @@ import { slabBytesFor } from '../../src/mpegts/mux/slab-pool.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../src/mpegts/track.ts'
+import { demux, programsOf, readFixture, unitsOf } from '../mpegts/demux.ts'
 import { pesPacket, TsBuilder, tsPacket } from '../mpegts/ts-builder.ts'
 import { adtsFrames } from '../support/access-units.ts'
 import { createRandom } from '../support/random.ts'
@@ -871,6 +872,33 @@ t.test(
     }
   },
 )
+
+t.test('a segment that begins behind a key frame has the parameter sets', async (t) => {
+  let keys = 0
+  const sent = demux(readFixture('demo')).filter((output) => {
+    if (output.type !== 'unit' || output.unit.track.kind !== 'video') return true
+    return !output.unit.randomAccess || ++keys === 1
+  })
+  const { segments } = run([...sent, END], { segmentSec: 1, maxSegmentSec: 1 })
+  t.strictSame(
+    segments.map(({ independent }) => independent),
+    [true, false, false, false, false, false],
+  )
+  // Players that begin here.
+  const players = segments.map(({ bytes }) => demux(bytes))
+  const parametersOf = (outputs: readonly DemuxerOutput[]) =>
+    programsOf(outputs)
+      .at(-1)!
+      .tracks.map(({ parameters }) => parameters)
+  t.strictSame(
+    players.map(parametersOf),
+    segments.map(() => parametersOf(sent)),
+  )
+  const framesOf = (outputs: readonly DemuxerOutput[]) =>
+    unitsOf(outputs).flatMap(({ track, dtsTicks }) => (track.kind === 'video' ? dtsTicks : []))
+  t.strictSame(players.flatMap(framesOf), framesOf(sent))
+  t.strictSame(continuityFaults(segments.flatMap(({ bytes }) => readPackets(bytes))), [])
+})
 
 t.test('two fields in two PES packets are one frame', async (t) => {
   const fields = videoUnits({ frames: 240, framesPerGop: 120, frameTicks: 1500 }).map(

@@ -1,8 +1,12 @@
 /**
- * Segments of transport stream: PAT and PMT, then the PES packets of the encoder as they came.
+ * Segments of transport stream: PAT and PMT, then the PES packets of the encoder as they came. Each begins with all parameter
+ * sets, whether or not with a key frame.
  *
  * @module
  */
+import { completeAccessUnit } from '../../mpegts/demux/complete-access-unit.ts'
+import { findPesHeader } from '../../mpegts/pes.ts'
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { SegmentWriter } from '../../mpegts/mux/segment-writer.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import type { SegmentPlan } from '../cut/segment-plan.ts'
@@ -55,11 +59,14 @@ export class TransportStreamWriter implements MediaWriter {
       this.#needsTimeline = true
       return
     }
+    let opening: readonly Buffer[] | undefined
     if (this.#open === undefined && this.#carried !== undefined) {
       this.#writer.begin()
       this.#open = new SegmentContent(this.#carried, unit)
+      opening = withParameterSets(unit)
     }
-    if (packets === undefined) this.#writer.write(unit.chunks)
+    if (opening !== undefined) this.#writer.write(opening)
+    else if (packets === undefined) this.#writer.write(unit.chunks)
     else this.#writer.link(packets)
     if (isLead) this.#open?.push(unit)
   }
@@ -94,4 +101,20 @@ export class TransportStreamWriter implements MediaWriter {
       carried: open?.carried,
     }
   }
+}
+
+/**
+ * Inserts the parameter sets into a frame that is no key frame. By a segment without any, hls.js sets up its buffers for audio
+ * alone, and gives up at the next key frame (`bufferAppendError`).
+ *
+ * @returns transport packets of the frame; undefined for a PES packet that stays as it is
+ */
+function withParameterSets(unit: PesUnit): readonly Buffer[] | undefined {
+  const { track, parameterSets, randomAccess, startsFrame } = unit
+  if (track.codec !== 'h264' && track.codec !== 'h265') return undefined
+  if (parameterSets === undefined || randomAccess || !startsFrame) return undefined
+  const header = findPesHeader(unit.chunks)
+  if (header === undefined) return undefined
+  const pes = { ...unit, headerBytes: header.sizeBytes }
+  return completeAccessUnit(track.codec, pes, parameterSets).chunks
 }

@@ -28,11 +28,9 @@ const START_CODE = Buffer.from([0, 0, 0, 1])
  * @param missing  parameter sets to insert, in this order
  * @returns the completed PES packet; `pes` itself when nothing is missing
  */
-export function completeAccessUnit(
-  codec: VideoCodec,
-  pes: VideoPes,
-  missing: readonly ParameterSet[],
-): VideoPes {
+export function completeAccessUnit<
+  Pes extends Pick<VideoPes, 'chunks' | 'sizeBytes' | 'headerBytes' | 'payload'>,
+>(codec: VideoCodec, pes: Pes, missing: readonly ParameterSet[]): Pes {
   const { headerBytes, payload } = pes
   const delimiterEnd = endOfDelimiter(codec, payload)
   const nals = missing.map(({ nal }) => nal)

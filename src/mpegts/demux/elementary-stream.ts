@@ -171,6 +171,7 @@ export class ElementaryStream {
       decodableLeading: content.decodableLeading,
       startsFrame: content.startsFrame,
       damaged: content.damaged,
+      parameterSets: content.parameterSets,
       packetNumber: pes.packetNumber,
     }
   }
@@ -260,5 +261,6 @@ function withoutVideo({ chunks, sizeBytes, payload, damaged }: VideoPes): UnitCo
     decodableLeading: false,
     startsFrame: true,
     damaged,
+    parameterSets: undefined,
   }
 }

@@ -18,6 +18,8 @@ const NOTHING: readonly ParameterSet[] = []
 export class VideoStream {
   readonly #codec: VideoCodec
   readonly #sets: ParameterSets
+  /** All of them, in the order of their kinds; undefined while one of some kind is unknown. */
+  #allSets: readonly ParameterSet[] | undefined
   /** Whether parameter sets have changed since the latest random access point; undefined before the first. */
   #hasNewSets: boolean | undefined
 
@@ -36,7 +38,10 @@ export class VideoStream {
     const { damaged } = pes
     // Parameter sets of a damaged PES packet may be corrupt: none are remembered, none are inserted.
     const sets = damaged ? NOTHING : accessUnit.parameterSets
-    if (this.#sets.push(sets) && this.#hasNewSets !== undefined) this.#hasNewSets = true
+    if (this.#sets.push(sets)) {
+      this.#allSets = this.#sets.missingFrom(NOTHING)
+      if (this.#hasNewSets !== undefined) this.#hasNewSets = true
+    }
     const isKey = accessUnit.randomAccess && startsFrame
     const missing = isKey && !damaged ? this.#sets.missingFrom(sets) : NOTHING
     const { chunks, sizeBytes, payload } = accessUnit.startsPicture
@@ -55,6 +60,7 @@ export class VideoStream {
       decodableLeading: accessUnit.decodableLeading,
       startsFrame: accessUnit.startsPicture && startsFrame,
       damaged,
+      parameterSets: this.#allSets,
     }
   }
 }

@@ -23,7 +23,7 @@ import {
 } from '../../support/ts-reader.ts'
 import type { ClipFolder } from './clip.ts'
 import type { Clip } from '../../mpegts/edit.ts'
-import type { ExpectedPlaylist, MediaCase } from './media-case.ts'
+import type { BytesOut, ExpectedPlaylist, MediaCase } from './media-case.ts'
 import type { ListedSegment, PlaylistHistory, Presentation } from './publish.ts'
 
 /** Checks all that a viewer loads with the judge of `millrace check`, and playlists with m3u8-parser. */
@@ -184,7 +184,7 @@ export class PlaylistJudge {
     )
     for (const [pid, streamType] of types) {
       if (bytesOut === 'rewrapped' && streamType === ADTS) continue
-      const isCompleted = bytesOut === 'completed' && VIDEO_TYPES.has(streamType)
+      const isCompleted = HAS_INSERTIONS.has(bytesOut) && VIDEO_TYPES.has(streamType)
       const payloads = (packets: readonly TsPacket[]) =>
         readPesPackets(packets, pid).map(({ payload }) =>
           (isCompleted ? withoutInsertions(payload) : payload).toString('latin1'),
@@ -313,6 +313,9 @@ const ADTS = 0x0f
 const ADTS_HEADER_BYTES = 7
 const VIDEO_TYPES: ReadonlySet<number> = new Set([0x1b, 0x24])
 const AUDIO_TYPES: ReadonlySet<number> = new Set([0x03, 0x04, ADTS, 0x81])
+
+/** Comparisons of what may have inserted NAL units. */
+const HAS_INSERTIONS: ReadonlySet<BytesOut> = new Set(['completed', 'damaged'])
 
 /** H.264 without parameter sets and delimiters. */
 function withoutInsertions(payload: Buffer): Buffer {

@@ -18,7 +18,8 @@ export interface Source {
  *
  * - `same`: byte for byte.
  * - `from-key-frame`: byte for byte from the first usable random access point.
- * - `damaged`: packets were lost; the access unit at the start of each segment is byte for byte as sent.
+ * - `damaged`: packets were lost; the access unit at the start of each segment is byte for byte as sent, with inserted NAL
+ *   units.
  * - `completed`: byte for byte, with inserted NAL units; the decoded frames are the same.
  * - `rewrapped`: video byte for byte; audio in another framing, whose decoded frames are the same.
  * - `framed`: byte for byte, each video frame in a PES packet of its own.

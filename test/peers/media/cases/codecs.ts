@@ -43,6 +43,7 @@ export const CODECS: readonly MediaCase[] = [
     make: (clips) =>
       clips.encode([...TEST_PATTERN, ...TONE, ...X264, '-x264-params', 'intra-refresh=1', ...AAC]),
     options: { maxSegmentSec: 4 },
+    bytesOut: 'completed',
     playlist: { ...USUAL, durations: [4.47, 3.53] },
     targetSec: 4,
     independent: false,

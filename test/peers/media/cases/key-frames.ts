@@ -28,6 +28,7 @@ export const KEY_FRAMES: readonly MediaCase[] = [
     input: 'a GOP longer than the maximum segment: cut between key frames',
     make: (clips) => clips.encode([...TEST_PATTERN, ...TONE, ...X264, ...gop(240), ...AAC]),
     options: { maxSegmentSec: 4 },
+    bytesOut: 'completed',
     playlist: { ...USUAL, durations: [4.47, 3.53] },
     targetSec: 4,
     independent: false,
@@ -42,6 +43,7 @@ export const KEY_FRAMES: readonly MediaCase[] = [
         [...lavfi('testsrc2=s=160x90:r=10'), ...TONE, ...X264, ...gop(100_000), ...AAC],
         21,
       ),
+    bytesOut: 'completed',
     playlist: {
       durations: [10.4, 10.4, 0.2],
       videoFrames: 210,

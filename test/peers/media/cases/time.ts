@@ -40,6 +40,7 @@ export const TIME: readonly MediaCase[] = [
       const [before, after] = split(await usual(clips), 210)
       return { ...join(before, shift(after, 1)), sec: 9 }
     },
+    bytesOut: 'completed',
     playlist: { ...USUAL, durations: [2, 2, 2, 2.47, 0.53] },
     independent: false,
     warnings: ['GOP_TOO_LONG', 'PTS_GAPS'],
