@@ -21,6 +21,12 @@ export interface ParameterSet {
   readonly nal: Buffer
 }
 
+/**
+ * Change by the sets of an access unit: `redefined`, if a PPS came with other content while its SPS stayed, so that no list of
+ * sets serves both; `added`, if a PPS is new; `sequence`, if a VPS or SPS is new or has other content.
+ */
+export type ParameterSetChange = 'sequence' | 'redefined' | 'added'
+
 /** Kinds of parameter sets that a decoder needs, in order: an SPS refers to a VPS, and a PPS to an SPS. */
 export const PARAMETER_SET_KINDS: Readonly<Record<VideoCodec, readonly ParameterSetKind[]>> = {
   h264: ['sps', 'pps'],
@@ -72,16 +78,20 @@ export class ParameterSets {
     this.#kinds = PARAMETER_SET_KINDS[codec]
   }
 
-  /** @returns whether a set is new, or has other content than before */
-  push(sets: readonly ParameterSet[]): boolean {
+  /** @returns undefined if no set is new, or has other content than before */
+  push(sets: readonly ParameterSet[]): ParameterSetChange | undefined {
     // A PPS is parsed with its SPS, so every PPS received before a changed SPS may be invalid.
     if (sets.some((set) => set.kind === 'sps' && this.#changes(set))) this.#forget('pps')
-    let isNew = false
+    let change: ParameterSetChange | undefined
     for (const set of sets) {
       if (this.has(set)) continue
-      if (this.#remember(set)) isNew = true
+      const redefines = this.#changes(set)
+      if (!this.#remember(set) || change === 'sequence') continue
+      if (set.kind !== 'pps') change = 'sequence'
+      else if (redefines) change = 'redefined'
+      else change ??= 'added'
     }
-    return isNew
+    return change
   }
 
   /**

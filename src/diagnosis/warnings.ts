@@ -276,6 +276,10 @@ export const WARNINGS = {
     message: ({ tracks: all }) =>
       `CMAF does not carry ${tracks(all)}. Viewers of master.m3u8 miss it. Send AAC with one block a frame, MP3, AC-3, E-AC-3 or Opus.`,
   }),
+  PARAMETER_SETS_VARY: rule<{ tracks: readonly Track[] }>({
+    message: ({ tracks: all }) =>
+      `${tracks(all)} changes its PPS: CMAF has it in samples (avc3, hev1). Viewers on Apple devices may see nothing. Keep the PPS, or give them ts.m3u8.`,
+  }),
   AUDIO_CODECS_DIFFER: rule<{ tracks: readonly Track[] }>({
     message: ({ tracks: all }) =>
       `Not carried: ${tracks(all)}: the main codec lacks its language. Viewers miss it. Send it in AAC, or set HLS_TRACKS=all.`,

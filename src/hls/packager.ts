@@ -157,6 +157,8 @@ export class Packager {
     otherDroppedPackets: 0,
   }
   readonly #samples = noSampleStats()
+  /** PIDs of video whose parameter sets are in the samples of CMAF. */
+  readonly #inBandPids = new Set<number>()
   /** Tracks of the main rendition. */
   #carried: CarriedTracks | undefined
   /** Whether another layout takes effect at the next key frame. */
@@ -235,7 +237,9 @@ export class Packager {
 
   /** Facts that hold now; each was also an output when it began, but for frames that CMAF cannot express. */
   get facts(): readonly SourceFact[] {
-    const { facts } = this.#selection
+    const facts = [...this.#selection.facts]
+    const varying = this.tracks.filter(({ pid }) => this.#inBandPids.has(pid))
+    if (varying.length > 0) facts.push({ code: 'PARAMETER_SETS_VARY', tracks: varying })
     const inexpressible = [...this.#writers.values()].flatMap(({ isInexpressible, carried }) =>
       isInexpressible ? (carried?.audio ?? []) : [],
     )
@@ -265,6 +269,7 @@ export class Packager {
     this.#flush()
     for (const writer of this.#writers.values()) writer.clear()
     this.#selection.reset()
+    this.#inBandPids.clear()
     this.#awaitsKeyFrame = false
     if (replacedMs !== undefined && this.#lowLatency)
       this.#outputs.hold(HELD_BOUNDARIES, replacedMs)
@@ -305,8 +310,18 @@ export class Packager {
     }
     const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
     if (this.#selection.push(unit, patienceTicks)) this.#reportFacts()
+    this.#noteInBandSets(unit)
     this.#adoptSelection(unit, wallMs)
     this.#place(unit, wallMs)
+  }
+
+  #noteInBandSets({ track: { pid }, inBandSets }: PesUnit): void {
+    if (inBandSets === this.#inBandPids.has(pid)) return
+    if (!inBandSets) this.#inBandPids.delete(pid)
+    else if (this.#policy.formats.includes('cmaf')) {
+      this.#inBandPids.add(pid)
+      this.#reportFacts()
+    }
   }
 
   /** Switches to the selected tracks if the PES packet is an undamaged random access point of their lead track. */

@@ -36,6 +36,8 @@ export type SourceFact =
     }
   /** Tracks that are not in CMAF, which does not carry their codec, or cannot express any of their frames. */
   | { readonly code: 'TRACKS_NOT_IN_CMAF'; readonly tracks: readonly Track[] }
+  /** Video tracks whose PPS change under one id, so that CMAF has parameter sets in samples. */
+  | { readonly code: 'PARAMETER_SETS_VARY'; readonly tracks: readonly Track[] }
   /** Audio tracks that are not carried: they have no counterpart in the codec of the default audio. */
   | { readonly code: 'AUDIO_CODECS_DIFFER'; readonly tracks: readonly Track[] }
   /** The audio that the presentation started with has ended, or stays away, and is replaced by silence. */

@@ -141,6 +141,6 @@ function packLanguage(language = ''): number {
   return ascii(letters).reduce((bits, letter) => (bits << 5) | (letter - 0x60), 0)
 }
 
-function isVideo(format: MediaFormat): format is VideoFormat {
+export function isVideo(format: MediaFormat): format is VideoFormat {
   return format.codec === 'h264' || format.codec === 'h265'
 }

@@ -36,7 +36,7 @@ export interface SampleStats {
   frames: number
   /** NAL units read. */
   nalUnits: number
-  /** Parameter sets among them. */
+  /** Parameter sets among them, and those put into sync samples. */
   parameterSets: number
   /** Bytes that could begin the syncword of a frame that was not found, or end a start code. */
   candidates: number

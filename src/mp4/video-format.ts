@@ -15,6 +15,8 @@ import type { SequenceParameters } from '../codec/video-parameters.ts'
 
 export interface VideoFormat {
   readonly codec: VideoCodec
+  /** Whether samples have their parameter sets (`avc3`, `hev1`), which replace those of the sample entry. */
+  readonly inBandSets: boolean
   /** In the order in which they refer to each other: VPS, SPS, PPS; each kind by id. */
   readonly parameterSets: readonly ParameterSet[]
   /** Parameters of the first sequence parameter set. */
@@ -23,21 +25,37 @@ export interface VideoFormat {
 
 /**
  * Collector of parameter sets: `push` those of every access unit in decoding order, `apply` at sync samples. A set
- * with the same content is no change (14496-15 5.4.1, 8.4.1).
+ * with the same content is no change (14496-15 5.4.1, 8.4.1); nor is another PPS, if sets are in band.
  */
 export class VideoFormatCollector {
   readonly #codec: VideoCodec
   #sets: ParameterSets
   #format: VideoFormat | undefined
+  #hasOtherPps = false
 
-  constructor(codec: VideoCodec) {
+  /** @param earlier  sets to begin with */
+  constructor(codec: VideoCodec, earlier: readonly ParameterSet[]) {
     this.#codec = codec
     this.#sets = new ParameterSets(codec)
+    this.#sets.push(earlier)
   }
 
   /** Format of the samples since the latest `apply`; undefined while a set is missing or does not parse. */
   get format(): VideoFormat | undefined {
     return this.#format
+  }
+
+  /** Whether samples have their parameter sets: always, or from a PPS that the sample entry lacks to the next `apply`. */
+  get areInBand(): boolean {
+    return this.#format?.inBandSets === true || this.#hasOtherPps
+  }
+
+  /** Latest sets, in the order in which they refer to each other; undefined while one is missing. */
+  get parameterSets(): readonly ParameterSet[] | undefined {
+    const kinds = PARAMETER_SET_KINDS[this.#codec]
+    return this.#sets
+      .missingFrom([])
+      ?.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind) || a.id - b.id)
   }
 
   push(sets: readonly ParameterSet[]): void {
@@ -48,23 +66,29 @@ export class VideoFormatCollector {
       this.#sets = new ParameterSets(this.#codec)
       this.#sets.push(known.filter(({ kind }) => kind === 'vps'))
     }
-    this.#sets.push(sets)
+    const change = this.#sets.push(sets)
+    if (change === 'added' || change === 'redefined') this.#hasOtherPps = true
   }
 
-  /** Makes the collected sets the format of the next samples. */
-  apply(): void {
-    const kinds = PARAMETER_SET_KINDS[this.#codec]
-    const sets = this.#sets
-      .missingFrom([])
-      ?.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind) || a.id - b.id)
-    if (sets !== undefined && areSame(sets, this.#format?.parameterSets)) return
+  /** Makes the collected sets the format of the next samples, which have them in band or not. */
+  apply(inBandSets: boolean): void {
+    this.#hasOtherPps = false
+    const sets = this.parameterSets
+    const before = this.#format
+    if (sets && before?.inBandSets === inBandSets && isServedBy(before, sets)) return
     const decode = this.#codec === 'h264' ? decodeH264Sequence : decodeH265Sequence
     const sps = sets?.find(({ kind }) => kind === 'sps')
     const sequence = sps && decode(sps.nal)
-    this.#format = sets && sequence && { codec: this.#codec, parameterSets: sets, sequence }
+    this.#format = sets &&
+      sequence && { codec: this.#codec, inBandSets, parameterSets: sets, sequence }
   }
 }
 
-function areSame(a: readonly ParameterSet[], b: readonly ParameterSet[] | undefined): boolean {
-  return a.length === b?.length && a.every(({ nal }, index) => nal.equals(b[index]!.nal))
+function isServedBy(
+  { inBandSets, parameterSets }: VideoFormat,
+  sets: readonly ParameterSet[],
+): boolean {
+  const isListed = ({ kind }: ParameterSet) => !inBandSets || kind !== 'pps'
+  const [a, b] = [parameterSets.filter(isListed), sets.filter(isListed)]
+  return a.length === b.length && a.every(({ nal }, index) => nal.equals(b[index]!.nal))
 }

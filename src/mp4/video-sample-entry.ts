@@ -1,8 +1,8 @@
 /**
- * Sample entries of video: `avc1` and `hvc1` with their decoder configuration (ISO/IEC 14496-12 12.1.3, 14496-15 5.4.2,
- * 8.4.1), colors and pixel aspect ratio (14496-12 12.1.4, 12.1.5).
+ * Sample entries of video: `avc1` and `hvc1`, or `avc3` and `hev1` for parameter sets in samples, with their decoder
+ * configuration (ISO/IEC 14496-12 12.1.3, 14496-15 5.4.2, 8.4.1), colors and pixel aspect ratio (14496-12 12.1.4, 12.1.5).
  *
- *   avc1 | hvc1
+ *   avc1 | avc3 | hvc1 | hev1
  *     avcC | hvcC
  *     colr            if the VUI describes colors
  *     pasp            if the VUI has a sample aspect ratio
@@ -25,11 +25,23 @@ const RESOLUTION = 0x0048_0000
 
 const DEPTH_COLOR = 0x18
 
+/** Types of sample entries, for parameter sets in the sample entry alone or in samples, too. */
+const TYPES = {
+  h264: { outOfBand: 'avc1', inBand: 'avc3' },
+  h265: { outOfBand: 'hvc1', inBand: 'hev1' },
+} as const
+
+/** @returns CODECS value, which begins with the type of the sample entry (RFC 6381 3.3) */
+export function videoCodecString(format: VideoFormat): string {
+  const { codecString } = format.sequence.video
+  return codecString.replace(TYPES[format.codec].outOfBand, typeOf(format))
+}
+
 export function encodeVideoSampleEntry(format: VideoFormat): Buffer {
   const { video, signal } = format.sequence
   const isH264 = format.codec === 'h264'
   return box(
-    isH264 ? 'avc1' : 'hvc1',
+    typeOf(format),
     u16(0, 0, 0, 1), // reserved 48, data_reference_index
     Buffer.alloc(16),
     u16(video.width, video.height),
@@ -90,6 +102,8 @@ function encodeHevcConfiguration(format: VideoFormat): Buffer {
   const sps = unescapeNal(nalsOf(format, 'sps')[0]!)
   const temporalLayers = ((sps[2]! >> 1) & 7) + 1
   const kinds = ['vps', 'sps', 'pps'] as const
+  // `array_completeness`: whether samples have no such set.
+  const complete = format.inBandSets ? 0 : 0x80
   return box(
     'hvcC',
     u8(1),
@@ -100,9 +114,13 @@ function encodeHevcConfiguration(format: VideoFormat): Buffer {
     u8((temporalLayers << 3) | ((sps[2]! & 1) << 2) | 3, kinds.length),
     ...kinds.flatMap((kind) => {
       const nals = nalsOf(format, kind)
-      return [u8(0x80 | H265_ARRAYS[kind]), u16(nals.length), ...nals.flatMap(withLength)]
+      return [u8(complete | H265_ARRAYS[kind]), u16(nals.length), ...nals.flatMap(withLength)]
     }),
   )
+}
+
+function typeOf({ codec, inBandSets }: VideoFormat): string {
+  return TYPES[codec][inBandSets ? 'inBand' : 'outOfBand']
 }
 
 /** ColourInformationBox (14496-12 12.1.5). */

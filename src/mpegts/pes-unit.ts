@@ -35,8 +35,16 @@ export interface PesUnit {
    * CRA included; both with delimiter and, unless damaged, all parameter sets. Always true for audio and data.
    */
   readonly randomAccess: boolean
-  /** Whether it is a random access point with other parameter sets than those before it (H.264 7.4.1.2.1). */
+  /**
+   * Whether it is a random access point with other parameter sets than those before it (H.264 7.4.1.2.1); with `inBandSets`,
+   * only sets other than PPS count.
+   */
   readonly newParameters: boolean
+  /**
+   * Whether a PPS of the track has come with other content under the same SPS so far, so that samples need their parameter
+   * sets in band (ISO/IEC 14496-15 5.4.1); never becomes false again.
+   */
+  readonly inBandSets: boolean
   /** Whether it is a recovery point of a gradual decoding refresh (intra refresh), at which players cannot start. */
   readonly gradualRefresh: boolean
   /** Whether it is an H.265 RADL picture: sent after a key frame, presented before it, and decodable from it. */

@@ -30,3 +30,19 @@ t.test('a replaced set frees its bytes, and so do invalidated ones', async (t) =
     if (round === 999) t.same(sets.missingFrom([]), [other, pps(0, 1), pps(1, 2)])
   }
 })
+
+t.test('another PPS under the same SPS redefines it, and none does behind a new SPS', async (t) => {
+  const sets = new ParameterSets('h264')
+  const other = { ...sps, nal: Buffer.alloc(20, 0x27) }
+  const steps = [
+    [[sps, pps(0, 1)], 'sequence'],
+    [[sps, pps(0, 1)], undefined],
+    [[pps(1, 1)], 'added'],
+    [[pps(0, 2)], 'redefined'],
+    [[pps(2, 1), pps(0, 1)], 'redefined'],
+    [[pps(0, 2), pps(3, 1)], 'redefined'],
+    [[other, pps(0, 3)], 'sequence'],
+    [[pps(1, 2)], 'added'],
+  ] as const
+  for (const [pushed, change] of steps) t.equal(sets.push(pushed), change)
+})

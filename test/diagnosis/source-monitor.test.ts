@@ -82,6 +82,7 @@ function setUp({
           payload: Buffer.alloc(0),
           damaged: false,
           newParameters: false,
+          inBandSets: false,
         },
         gradualRefresh: false,
         ...{ decodableLeading: false, startsFrame: true },

@@ -23,6 +23,13 @@ const track: Track = {
 }
 const tracks = Array.from({ length: 200 }, () => track)
 
+const { label: _, ...unlabeled } = track
+const videos = Array.from({ length: 8 }, (): Track => ({
+  ...unlabeled,
+  kind: 'video',
+  codec: 'h265',
+}))
+
 /** Figures that make the message of each warning longest. */
 const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'code'>[] } = {
   PULL_FAILING: [{ remote: `${'a'.repeat(253)}:65535`, reason: 'PULL_ALLOW forbids it' }],
@@ -100,6 +107,7 @@ const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'co
   TRACK_SILENT: [{ track }],
   VARIANTS_NOT_ALIGNED: [{ variants: 8, targetSec: 60 }],
   TRACKS_NOT_IN_CMAF: [{ tracks }],
+  PARAMETER_SETS_VARY: [{ tracks: videos }],
   TRACKS_LEFT_OUT: [
     { tracks, tooMany: false },
     { tracks, tooMany: true },

@@ -8,7 +8,14 @@ import type { Segment } from '../../src/hls/store/segment.ts'
 import type { DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../src/mpegts/track.ts'
-import { payloadsOf, readSamples, readTrackHeader } from '../mp4/box-tree.ts'
+import { byteStream } from '../codec/nal-builder.ts'
+import {
+  listBoxes,
+  payloadsOf,
+  readNalUnits,
+  readSamples,
+  readTrackHeader,
+} from '../mp4/box-tree.ts'
 import { demux, readFixture } from '../mpegts/demux.ts'
 import { pesPacket, TsBuilder } from '../mpegts/ts-builder.ts'
 import { shift } from '../mpegts/edit.ts'
@@ -245,6 +252,130 @@ t.test('new parameter sets of a variant begin a timeline at the next key frame',
   t.same(new Set(codecsOf(of('cmaf-video-1')).map(([codec]) => codec)), new Set(['42c00d']))
   const frames = of('cmaf-video-2').reduce((sum, { videoFrames }) => sum + videoFrames, 0)
   t.equal(frames, 210, 'a GOP is lost')
+})
+
+/** Demuxes video at 30 frames per second, a GOP each second, with parameter sets before some frames. */
+function videoWith(setsOf: (index: number) => readonly Buffer[], frames = 240): DemuxerOutput[] {
+  const ts = new TsBuilder().program([{ pid: VIDEO.pid, streamType: VIDEO.streamType }])
+  for (let index = 0; index < frames; index++) {
+    const picture = Buffer.alloc(100, 0xaa)
+    picture[0] = index % 30 === 0 ? 0x65 : 0x41
+    const bytes = byteStream(Buffer.from('09f0', 'hex'), ...setsOf(index), picture)
+    ts.unit(VIDEO.pid, pesPacket(bytes, { ptsTicks: 900_000 + index * 3000, length: 'none' }))
+  }
+  return demux(ts.bytes)
+}
+
+const SPS = Buffer.from('6742c00dda05067e7c0440000003004000000f03c50aa8', 'hex')
+/** Three of id 0, and one of id 1. */
+const [PPS, PPS_B, PPS_C, PPS_ID_1] = ['68ce0fc8', '68ce0f1320', '68ce0f3480', '685383f2'].map(
+  (hex) => Buffer.from(hex, 'hex'),
+) as [Buffer, Buffer, Buffer, Buffer]
+
+/** Sample entry and CODECS of each segment, and whether it begins with a discontinuity. */
+const entriesOf = (segments: readonly Segment[]) =>
+  segments.map(({ map, tracks, discontinuity }) => [
+    listBoxes(map!.bytes)
+      .find(({ path }) => /stsd\/\w+$/.test(path))!
+      .path.slice(-4),
+    tracks[0]!.parameters!.codecString.slice(0, 4),
+    discontinuity,
+  ])
+
+/** Parameter sets in samples, with the number of the frame. */
+const setsIn = (segments: readonly Segment[]) =>
+  segments
+    .flatMap(({ bytes }) => readSamples(bytes))
+    .flatMap(({ bytes }, index) =>
+      readNalUnits(bytes)
+        .filter(([type = 0]) => [0x67, 0x68].includes(type))
+        .map((nal) => `${index} ${nal.toString('hex')}`),
+    )
+
+t.test('a PPS that is redefined is in the samples, and costs one discontinuity', async (t) => {
+  const kinds: Record<string, (index: number) => readonly Buffer[]> = {
+    'within GOPs': (index) =>
+      index % 30 === 0
+        ? [SPS, PPS]
+        : index % 30 === 10
+          ? [PPS_B]
+          : index % 30 === 20
+            ? [PPS_C]
+            : [],
+    'at key frames': (index) =>
+      index % 30 === 0 ? [SPS, [PPS, PPS_B, PPS_C][(index / 30) % 3]!] : [],
+  }
+  for (const [kind, setsOf] of Object.entries(kinds)) {
+    for (const partSec of [undefined, 0.2]) {
+      const { of, outputs, packager } = run(videoWith(setsOf), { segmentSec: 1, partSec })
+      const [first, ...rest] = entriesOf(of('cmaf-video-1'))
+      t.same(first, ['avc1', 'avc1', false], kind)
+      t.equal(rest.length, 7)
+      t.same(rest, [['avc3', 'avc3', true], ...rest.slice(1).map(() => ['avc3', 'avc3', false])])
+      t.same(new Set(of('cmaf-video-1').map(({ map }) => map!.uri)).size, 2)
+      const inTs = of('main').map(({ discontinuity }) => discontinuity)
+      t.same(inTs, [false, true, ...rest.slice(1).map(() => false)])
+      t.ok(of('main').every(({ tracks }) => tracks[0]!.parameters!.codecString === 'avc1.42c00d'))
+      const sent = Array.from({ length: 240 }, (_, index) =>
+        setsOf(index).map((nal) => `${index} ${nal.toString('hex')}`),
+      ).flat()
+      t.same(setsIn(of('cmaf-video-1')), sent.slice(2), 'all but those of the first key frame')
+      const facts = outputs.flatMap((output) => (output.type === 'fact' ? output.fact : []))
+      t.match(facts, [{ code: 'PARAMETER_SETS_VARY', tracks: [{ pid: VIDEO.pid }] }])
+      t.match(packager.stats, { discontinuities: 1 })
+    }
+  }
+})
+
+t.test(
+  'a PPS of another id, sent once, is in its samples and in the next init segment',
+  async (t) => {
+    const { of, outputs } = run(
+      videoWith((index) => (index % 30 === 0 ? [SPS, PPS] : index === 40 ? [PPS_ID_1] : [])),
+      { segmentSec: 1 },
+    )
+    const segments = of('cmaf-video-1')
+    t.same(
+      entriesOf(segments).map(([entry]) => entry),
+      segments.map(() => 'avc1'),
+    )
+    t.same(
+      segments.map(({ discontinuity }) => discontinuity),
+      [false, false, true, false, false, false, false, false],
+    )
+    t.same(setsIn(segments), ['40 685383f2'])
+    const sets = segments.map(({ map }) => payloadsOf(map!.bytes, CONFIGURATION)[0]!)
+    t.same(
+      sets.map((avcC) => [avcC.includes('68ce0fc8'), avcC.includes('685383f2')]),
+      segments.map((_, index) => [true, index > 1]),
+    )
+    t.equal(
+      segments.reduce((sum, { videoFrames }) => sum + videoFrames, 0),
+      240,
+    )
+    t.notOk(outputs.some(({ type }) => type === 'fact'))
+  },
+)
+
+t.test('sets stay in band behind a new SPS, up to the next encoder', async (t) => {
+  const wider = Buffer.from(SPS)
+  wider[3] = 0x1e
+  const first = videoWith(
+    (index) => (index % 30 > 0 ? [] : [index < 90 ? SPS : wider, index % 60 === 0 ? PPS : PPS_B]),
+    150,
+  )
+  const next = videoWith((index) => (index % 30 === 0 ? [wider, PPS] : []), 60)
+  const { of, packager } = run([...first, 'discontinuity', ...next], { segmentSec: 1 })
+  t.same(entriesOf(of('cmaf-video-1')), [
+    ['avc1', 'avc1', false],
+    ['avc3', 'avc3', true],
+    ['avc3', 'avc3', false],
+    ['avc3', 'avc3', true],
+    ['avc3', 'avc3', false],
+    ['avc1', 'avc1', true],
+    ['avc1', 'avc1', false],
+  ])
+  t.same(packager.facts, [])
 })
 
 t.test('audio that leaves the program and comes back needs no discontinuity', async (t) => {

@@ -59,7 +59,8 @@ export function videoUnit(dtsTicks: number, options: VideoUnitOptions = {}): Pes
   const { bytes } = new TsBuilder().unit(VIDEO.pid, pes)
   return {
     ...{ track: VIDEO, chunks: [bytes], sizeBytes: bytes.length, randomAccess: key, damaged },
-    ...{ newParameters, gradualRefresh: false, decodableLeading: false, startsFrame: true },
+    ...{ newParameters, inBandSets: false, gradualRefresh: false, decodableLeading: false },
+    startsFrame: true,
     ...{ payload, ...times },
   }
 }
@@ -74,7 +75,7 @@ export function audioUnit(
   const { bytes } = new TsBuilder().unit(AUDIO.pid, pes)
   return {
     ...{ track: AUDIO, chunks: [bytes], sizeBytes: bytes.length, randomAccess: true, damaged },
-    ...{ newParameters: false, gradualRefresh: false, decodableLeading: false },
+    ...{ newParameters: false, inBandSets: false, gradualRefresh: false, decodableLeading: false },
     ...{ payload, startsFrame: true, ptsTicks, dtsTicks: ptsTicks },
   }
 }

@@ -15,6 +15,7 @@ import { inspectFragments } from '../../src/check/media/fragments.ts'
 import type { AudioFormat } from '../../src/mp4/audio-format.ts'
 import type { AudioSource } from '../../src/mp4/audio-samples.ts'
 import { encodeInitSegment } from '../../src/mp4/init-segment.ts'
+import { videoCodecString } from '../../src/mp4/video-sample-entry.ts'
 import type { Sample } from '../../src/mp4/sample.ts'
 import type { VideoFormat } from '../../src/mp4/video-format.ts'
 import { readFixture } from '../mpegts/demux.ts'
@@ -175,6 +176,33 @@ t.test('avcC has 255 PPS at most: their number is a byte (14496-15 5.3.3.1)', as
   t.equal(Buffer.from(avcC!, 'hex')[countAt], 255)
   t.equal(avcC!.length / 2, countAt + 1 + 255 * 4)
 })
+
+t.test(
+  'sets in band: avc3 and hev1, whose arrays are not complete (14496-15 8.3.3.1)',
+  async (t) => {
+    const entries = [
+      ['h264-aac video', 'avc1', 'avc3', 'avcC'],
+      ['h265-aac video', 'hvc1', 'hev1', 'hvcC'],
+    ] as const
+    for (const [name, outOfBand, inBand, record] of entries) {
+      const [sample] = TRACKS[name]!() as readonly Sample<VideoFormat>[]
+      const { format } = sample!
+      const other = { ...format, inBandSets: true }
+      const recordOf = (entry: string, value: VideoFormat) =>
+        payloadsOf(
+          encodeInitSegment({ id: 1, format: value }),
+          `${STBL}/stsd/${entry}/${record}`,
+        )[0]
+      const expected = recordOf(outOfBand, format)!
+      // Of each array: type and count.
+      const arrays = expected.replaceAll(/a([012])0001/g, '2$10001')
+      t.equal(recordOf(inBand, other), arrays)
+      t.equal(arrays === expected, outOfBand === 'avc1')
+      t.equal(videoCodecString(format), format.sequence.video.codecString)
+      t.equal(videoCodecString(other).slice(0, 5), `${inBand}.`)
+    }
+  },
+)
 
 t.test(
   'HE-AAC with explicit SBR has both sample rates in its esds (14496-3 1.6.2.1)',

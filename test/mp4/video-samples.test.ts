@@ -254,3 +254,114 @@ t.test('IDR, CRA and BLA pictures of H.265 are sync samples (14496-15 8.4.3)', a
     t.strictSame(readNalUnits(Buffer.concat(sample.chunks)), [slice(type), slice(21, 1)])
   }
 })
+
+const OTHER_PPS = Buffer.from('68ce0f1320', 'hex')
+const THIRD_PPS = Buffer.from('68ce0f3480', 'hex')
+/** Of id 1. */
+const SECOND_PPS = Buffer.from('685383f2', 'hex')
+
+const nalsOf = (sample: { chunks: readonly Uint8Array[] } | undefined) =>
+  sample && readNalUnits(Buffer.concat(sample.chunks))
+
+t.test(
+  'a PPS that the sample entry lacks is in its sample, up to the next sync sample',
+  async (t) => {
+    for (const pps of [OTHER_PPS, SECOND_PPS]) {
+      const samples = new VideoSamples('h264')
+      const first = samples.push(keyFrame(0))!
+      const frames = [[pps, SEI, SLICE], [SLICE], [SPS, PPS, SLICE]]
+      for (const [index, nals] of frames.entries()) {
+        const bytes = stream(DELIMITER, ...nals)
+        const sample = samples.push(frame(3000 * (index + 1), { chunks: [bytes] }))!
+        t.same(nalsOf(sample), nals)
+        t.equal(sample.sizeBytes, Buffer.concat(sample.chunks).length)
+        t.equal(sample.format, first.format)
+      }
+      const next = samples.push(keyFrame(12_000))!
+      t.same(nalsOf(next), [SEI, IDR])
+      t.same(nalsOf(samples.push(frame(15_000, { chunks: [stream(SPS, PPS, SLICE)] }))), [SLICE])
+      const hasBoth = pps === SECOND_PPS
+      t.equal(next.format === first.format, !hasBoth)
+      t.same(
+        next.format.parameterSets.map(({ nal }) => nal),
+        hasBoth ? [SPS, PPS, pps] : [SPS, PPS],
+      )
+    }
+  },
+)
+
+t.test('with sets in band, sync samples begin with all, and a PPS is no change', async (t) => {
+  const samples = new VideoSamples('h264')
+  const inBandSets = true
+  const first = samples.push({ ...keyFrame(0), inBandSets })!
+  t.same(nalsOf(first), [SPS, PPS, SEI, IDR])
+  t.equal(first.sizeBytes, Buffer.concat(first.chunks).length)
+  const frames: [Buffer[], Buffer[]][] = [
+    [[SLICE], [SLICE]],
+    [
+      [OTHER_PPS, SECOND_PPS, SLICE],
+      [OTHER_PPS, SECOND_PPS, SLICE],
+    ],
+    [
+      [SPS, THIRD_PPS, IDR],
+      [SPS, THIRD_PPS, SECOND_PPS, IDR],
+    ],
+    [[IDR], [SPS, THIRD_PPS, SECOND_PPS, IDR]],
+  ]
+  for (const [index, [nals, expected]] of frames.entries()) {
+    const chunks = [stream(DELIMITER, ...nals)]
+    const sample = samples.push(frame(3000 * (index + 1), { chunks, inBandSets }))!
+    t.same(nalsOf(sample), expected)
+    t.equal(sample.format, first.format)
+  }
+  const other = samples.push({ ...keyFrame(30_000, OTHER_SPS), inBandSets })!
+  t.same(nalsOf(other), [OTHER_SPS, PPS, SEI, IDR])
+  t.not(other.format, first.format, 'another SPS')
+})
+
+t.test('no set of a damaged access unit is in band', async (t) => {
+  const samples = new VideoSamples('h264')
+  samples.push({ ...keyFrame(0), inBandSets: true })
+  const chunks = [stream(OTHER_PPS, SLICE)]
+  t.same(nalsOf(samples.push(frame(3000, { chunks, damaged: true }))), [SLICE])
+  t.same(nalsOf(samples.push({ ...keyFrame(6000), inBandSets: true })), [SPS, PPS, SEI, IDR])
+})
+
+t.test('a PPS in band comes back byte for byte, wherever PES packets cut it', async (t) => {
+  const bytes = stream(DELIMITER, SLICE, OTHER_PPS, SLICE)
+  for (const pieceBytes of [1, 7]) {
+    // Behind the first slice, which makes it a sample.
+    for (let cut = 14; cut < bytes.length; cut++) {
+      const samples = new VideoSamples('h264')
+      const writer = new FragmentWriter({
+        trackId: 1,
+        memory: new ChunkMemory(() => Buffer.alloc(64)),
+      })
+      writer.push(samples.push({ ...keyFrame(0), inBandSets: true })!)
+      for (const [from, to] of [
+        [0, cut],
+        [cut, undefined],
+      ] as const) {
+        const chunks = pieces(bytes.subarray(from, to), pieceBytes)
+        const sample = samples.push(frame(3000, { chunks, startsFrame: from === 0 }))
+        if (sample !== undefined) writer.push(sample)
+      }
+      const { chunks } = writer.end({ untilTicks: 6000, startsSegment: false })!
+      const found = readNalUnits(Buffer.concat(chunks.slice(1))).slice(4)
+      t.same(found, [SLICE, OTHER_PPS, SLICE], `cut at ${cut}`)
+    }
+  }
+})
+
+t.test('parameter sets of the timeline before are known', async (t) => {
+  const before = new VideoSamples('h264')
+  before.push(keyFrame(0))
+  before.push(frame(3000, { chunks: [stream(SECOND_PPS, SLICE)] }))
+  const samples = new VideoSamples('h264', before.stats, before.parameterSets)
+  t.equal(samples.push(frame(6000)), undefined, 'it begins with a sync sample')
+  const { format } = samples.push(keyFrame(9000))!
+  t.same(
+    format.parameterSets.map(({ nal }) => nal),
+    [SPS, PPS, SECOND_PPS],
+  )
+})

@@ -13,9 +13,16 @@
 import { createHash } from 'node:crypto'
 import { FragmentWriter, type Fragment } from '../../mp4/fragment.ts'
 import type { Id3Event } from '../../mp4/event-message.ts'
-import { encodeInitSegment, timescaleOf, type MediaFormat } from '../../mp4/init-segment.ts'
+import {
+  encodeInitSegment,
+  isVideo,
+  timescaleOf,
+  type MediaFormat,
+} from '../../mp4/init-segment.ts'
+import type { ParameterSet } from '../../codec/parameter-sets.ts'
 import type { Sample, SampleStats } from '../../mp4/sample.ts'
 import { SILENT_TICKS, silentSamples } from '../../mp4/silence.ts'
+import { videoCodecString } from '../../mp4/video-sample-entry.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
@@ -78,6 +85,8 @@ export class CmafWriter implements MediaWriter {
   readonly #fragments: FragmentWriter
   #carried: CarriedTracks | undefined
   #reader: SampleReader | undefined
+  /** Parameter sets at the end of the latest timeline. */
+  #parameterSets: readonly ParameterSet[] = []
   #held: HeldSample[] = []
   #events: Id3Event[] = []
   #eventBytes = 0
@@ -163,7 +172,10 @@ export class CmafWriter implements MediaWriter {
       this.#addEvent(unit)
       return
     }
-    this.#reader ??= createSampleReader(unit.track, this.#options.samples, this.#format)
+    this.#reader ??= createSampleReader(unit.track, this.#options.samples, {
+      format: this.#format,
+      parameterSets: this.#parameterSets,
+    })
     this.#reorderTicks = ticks - unit.dtsTicks
     const samples = this.#reader?.push(unit, this.#liftTicks) ?? []
     for (const sample of samples) {
@@ -224,7 +236,7 @@ export class CmafWriter implements MediaWriter {
       aligned: content?.isAligned(plan),
       startsWithKeyFrame: startsWithSync && content?.startsWithKeyFrame === true,
       frames: content?.frames ?? 0,
-      carried: content?.carried,
+      carried: content && nameCodec(content.carried, this.#format),
       map,
       durationSec,
     }
@@ -243,6 +255,7 @@ export class CmafWriter implements MediaWriter {
   }
 
   #restart(): void {
+    this.#parameterSets = this.#reader?.parameterSets ?? this.#parameterSets
     this.#reader = undefined
     this.#held = []
     this.#nextTicks = undefined
@@ -418,6 +431,15 @@ export class CmafWriter implements MediaWriter {
 function isDue({ ticks }: HeldSample, untilTicks: number): boolean {
   // Audio begins between ticks.
   return ticks < untilTicks + 1
+}
+
+/** @returns tracks whose CODECS value tells of parameter sets in band, if they are */
+function nameCodec(carried: CarriedTracks, format: MediaFormat | undefined): CarriedTracks {
+  const { video } = carried
+  if (video === undefined || format === undefined) return carried
+  if (!isVideo(format) || !format.inBandSets) return carried
+  const parameters = { ...video.parameters, codecString: videoCodecString(format) }
+  return { ...carried, video: { ...video, parameters } }
 }
 
 /** Moves the decode time of a sample; it is presented as before. */

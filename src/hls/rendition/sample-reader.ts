@@ -5,6 +5,7 @@
  */
 import type { AudioParameters } from '../../codec/audio-frame.ts'
 import { opusChannels } from '../../codec/opus.ts'
+import type { ParameterSet } from '../../codec/parameter-sets.ts'
 import type { OpusFormat } from '../../mp4/audio-format.ts'
 import { AudioSamples, type AudioSource } from '../../mp4/audio-samples.ts'
 import type { MediaFormat } from '../../mp4/init-segment.ts'
@@ -15,12 +16,21 @@ import type { Track, TrackParameters } from '../../mpegts/track.ts'
 
 export { noSampleStats, type SampleStats } from '../../mp4/sample.ts'
 
+/** What encoders may send once, known from the timelines before. */
+interface Earlier {
+  /** Format of the samples. */
+  readonly format: MediaFormat | undefined
+  readonly parameterSets: readonly ParameterSet[]
+}
+
 /** `push` each PES packet of a timeline in order. */
 export interface SampleReader {
   /** End of the latest sample in its timescale, where it is known without the next one: of audio. */
   readonly nextTicks: number | undefined
   /** Number of frames so far that no sample can express. */
   readonly inexpressible: number
+  /** Latest parameter sets of video; undefined while one is missing. */
+  readonly parameterSets: readonly ParameterSet[] | undefined
   /**
    * @param liftTicks  added to its times, 90 kHz
    * @returns samples whose bytes are views into the PES packet or, of audio, in memory of their own
@@ -30,16 +40,18 @@ export interface SampleReader {
 
 /**
  * @param stats  to count in
- * @param earlier  format of the track's samples before
  * @returns undefined for a codec that CMAF does not carry here
  */
 export function createSampleReader(
   track: Track,
   stats: SampleStats,
-  earlier?: MediaFormat,
+  { format, parameterSets }: Earlier,
 ): SampleReader | undefined {
-  if (track.codec === 'h264' || track.codec === 'h265') return new VideoReader(track.codec, stats)
-  const source = audioSource(track, earlier)
+  if (track.codec === 'h264' || track.codec === 'h265') {
+    const sets = format?.codec === track.codec ? parameterSets : undefined
+    return new VideoReader(new VideoSamples(track.codec, stats, sets))
+  }
+  const source = audioSource(track, format)
   return source && new AudioReader(source, stats)
 }
 
@@ -90,24 +102,30 @@ class VideoReader implements SampleReader {
   readonly inexpressible = 0
   readonly #samples: VideoSamples
 
-  constructor(codec: 'h264' | 'h265', stats: SampleStats) {
-    this.#samples = new VideoSamples(codec, stats)
+  constructor(samples: VideoSamples) {
+    this.#samples = samples
+  }
+
+  get parameterSets(): readonly ParameterSet[] | undefined {
+    return this.#samples.parameterSets
   }
 
   push(unit: PesUnit, liftTicks: number): readonly Sample<MediaFormat>[] {
-    const { payload, startsFrame, damaged } = unit
+    const { payload, startsFrame, damaged, inBandSets } = unit
     const sample = this.#samples.push({
       chunks: [payload],
       ptsTicks: unit.ptsTicks + liftTicks,
       dtsTicks: unit.dtsTicks + liftTicks,
       startsFrame,
       damaged,
+      inBandSets,
     })
     return sample === undefined ? [] : [sample]
   }
 }
 
 class AudioReader implements SampleReader {
+  readonly parameterSets = undefined
   readonly #samples: AudioSamples
 
   constructor(source: AudioSource, stats: SampleStats) {

@@ -3,7 +3,12 @@
  *
  * @module
  */
-import { ParameterSets, type ParameterSet, type VideoCodec } from '../../codec/parameter-sets.ts'
+import {
+  ParameterSets,
+  type ParameterSet,
+  type ParameterSetChange,
+  type VideoCodec,
+} from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
 import { completeAccessUnit } from './complete-access-unit.ts'
 import type { PesUnit } from '../pes-unit.ts'
@@ -22,6 +27,8 @@ export class VideoStream {
   #allSets: readonly ParameterSet[] | undefined
   /** Whether parameter sets have changed since the latest random access point; undefined before the first. */
   #hasNewSets: boolean | undefined
+  /** Whether a PPS has been redefined, which encoders that do it once do again. */
+  #inBandSets = false
 
   constructor(codec: VideoCodec) {
     this.#codec = codec
@@ -38,10 +45,7 @@ export class VideoStream {
     const { damaged } = pes
     // Parameter sets of a damaged PES packet may be corrupt: none are remembered, none are inserted.
     const sets = damaged ? NOTHING : accessUnit.parameterSets
-    if (this.#sets.push(sets)) {
-      this.#allSets = this.#sets.missingFrom(NOTHING)
-      if (this.#hasNewSets !== undefined) this.#hasNewSets = true
-    }
+    this.#noteChange(this.#sets.push(sets))
     const isKey = accessUnit.randomAccess && startsFrame
     const missing = isKey && !damaged ? this.#sets.missingFrom(sets) : NOTHING
     const { chunks, sizeBytes, payload } = accessUnit.startsPicture
@@ -56,11 +60,20 @@ export class VideoStream {
       payload,
       randomAccess,
       newParameters,
+      inBandSets: this.#inBandSets,
       gradualRefresh: accessUnit.gradualRefresh && startsFrame,
       decodableLeading: accessUnit.decodableLeading,
       startsFrame: accessUnit.startsPicture && startsFrame,
       damaged,
       parameterSets: this.#allSets,
     }
+  }
+
+  #noteChange(change: ParameterSetChange | undefined): void {
+    if (change === undefined) return
+    this.#allSets = this.#sets.missingFrom(NOTHING)
+    const isInBand = this.#inBandSets && change !== 'sequence'
+    if (!isInBand && this.#hasNewSets !== undefined) this.#hasNewSets = true
+    if (change === 'redefined') this.#inBandSets = true
   }
 }

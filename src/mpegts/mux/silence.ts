@@ -122,6 +122,7 @@ export class Silence {
       dtsTicks: ticks,
       randomAccess: true,
       newParameters: false,
+      inBandSets: false,
       gradualRefresh: false,
       decodableLeading: false,
       startsFrame: true,

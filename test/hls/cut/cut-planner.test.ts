@@ -13,7 +13,8 @@ const START_TICKS = 10 * SEC
 function frame(ticks: number, key = false, sizeBytes = 188): PesUnit {
   return {
     ...{ track: VIDEO, chunks: [], sizeBytes, ptsTicks: ticks, dtsTicks: ticks, damaged: false },
-    ...{ randomAccess: key, newParameters: false, gradualRefresh: false, decodableLeading: false },
+    ...{ randomAccess: key, newParameters: false, inBandSets: false },
+    ...{ gradualRefresh: false, decodableLeading: false },
     ...{ payload: Buffer.alloc(0), startsFrame: true },
   }
 }

@@ -143,3 +143,38 @@ t.test('the first captions make a new program with the same layout', async (t) =
   t.strictSame(make(undefined, ...none), [undefined, undefined])
   t.strictSame(make(undefined, captions().subarray(0, 12)), [undefined, undefined], 'cut off')
 })
+
+/** Demuxes key frames (K) and others (F), each behind its parameter sets. @returns marks of new parameters (n), in band (b) */
+function changesOf(...accessUnits: readonly (readonly ['K' | 'F', ...Buffer[]])[]): string[] {
+  const ts = new TsBuilder().program([H264])
+  for (const [index, [kind, ...sets]] of accessUnits.entries()) {
+    const picture = slice({ idr: kind === 'K', frameNumber: index })
+    const times = { ptsTicks: 3000 * (index + 1) }
+    ts.unit(H264.pid, pesPacket(byteStream(aud, ...sets, picture), { ...times, length: 'none' }))
+  }
+  return unitsOf(demux(ts.bytes)).map(({ newParameters, inBandSets }) =>
+    [newParameters ? 'n' : '', inBandSets ? 'b' : ''].join(''),
+  )
+}
+
+const ppsOf = (id: number, value: number) =>
+  nalUnit([0x68], new BitWriter().ue(id).ue(0).u(6, value))
+
+t.test('a PPS redefined once is in band for good: later ones are no change', async (t) => {
+  const [a, b, c, second] = [ppsOf(0, 0), ppsOf(0, 1), ppsOf(0, 2), ppsOf(1, 0)]
+  const [one, two] = [sps(false), sps(true)]
+  t.same(changesOf(['K', one, a], ['K', one, a], ['K', one, b], ['K', one, c], ['K', one, a]), [
+    ...['', '', 'nb', 'b', 'b'],
+  ])
+  t.same(
+    changesOf(['K', one, a], ['F', b], ['F', a], ['K', one, a], ['F', c], ['K', one, a]),
+    ['', 'b', 'b', 'nb', 'b', 'b'],
+    'within a GOP',
+  )
+  t.same(changesOf(['K', one, a], ['F', second], ['K', one, a]), ['', '', 'n'], 'another id')
+  t.same(
+    changesOf(['K', one, a], ['K', one, b], ['K', two, a], ['F', second], ['K', two, a]),
+    ['', 'nb', 'nb', 'b', 'b'],
+    'a new SPS',
+  )
+})
