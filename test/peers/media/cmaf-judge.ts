@@ -10,7 +10,7 @@ import { TICKS_PER_SEC, TIME_MODULUS } from '../../../src/mpegts/timestamps.ts'
 import { readNalUnits as readSampleNalUnits } from '../../mp4/box-tree.ts'
 import { readNalUnits } from '../../support/annex-b.ts'
 import { readPackets, readPesPackets } from '../../support/ts-reader.ts'
-import { decodeWarnings, type Frame } from '../support/media.ts'
+import { decodeWarnings, readDecoded, type Frame } from '../support/media.ts'
 import type { ClipFolder } from './clip.ts'
 import { joinBytes, ofDecoder, splitAtDiscontinuities } from './judge.ts'
 import type { ExpectedPlaylist, MediaCase } from './media-case.ts'
@@ -22,8 +22,9 @@ const ROUNDING_TICKS = 2
 /** Frames of silence in AAC, of one channel and of two. */
 const SILENCE: ReadonlySet<string> = new Set(['01182007', '211004608c1c'])
 
-/** `nal_unit_type` of parameter sets and delimiters, which CMAF has in its init segment or not at all. */
-const OUT_OF_BAND = { avc1: [7, 8, 9], hvc1: [32, 33, 34, 35] } as const
+/** `nal_unit_type` of parameter sets, and of delimiters, which CMAF does not have. */
+const PARAMETER_SETS = { h264: [7, 8], h265: [32, 33, 34] } as const
+const DELIMITER = { h264: 9, h265: 35 } as const
 
 /** MP3 as an object type (RFC 6381 3.3) where CODECS has the older name of MPEG-4. */
 const CODEC_NAMES: Readonly<Record<string, string>> = { 'mp4a.6b': 'mp4a.40.34' }
@@ -202,9 +203,17 @@ class StretchJudge {
     const offTicks = Math.max(...lifts.map((each) => Math.abs(each - lift)))
     t.ok(offTicks <= maxTicks, `ffprobe times are ${offTicks} ticks off, but for whole seconds`)
     const payloads = readPesPackets(readPackets(bytes), pid).map(({ payload }) => payload)
-    const hasSame = kind === 'video' ? hasNalUnitsOf : hasFramesOf
-    const isSame = hasSame(samples, this.#codec, payloads)
+    const inBand = this.#case.cmaf?.inBandSets === true
+    const isSame =
+      kind === 'video'
+        ? hasNalUnitsOf(samples, this.#codec, payloads, inBand)
+        : hasFramesOf(samples, this.#codec, payloads)
     t.ok(isSame, `${kind} of PID ${pid}, byte for byte`)
+    if (inBand && kind === 'video') {
+      const [here, there] = await Promise.all([this.file, this.#folder.write(bytes)])
+      const decoded = await Promise.all([here, there].map(readDecoded))
+      t.strictSame(decoded[0]!.video, decoded[1]!.video, 'the decoded frames are the same')
+    }
     return lift
   }
 }
@@ -259,16 +268,23 @@ function liftOf(ticks: number, sentTicks: number): number {
   return ((shifted + TIME_MODULUS) % TIME_MODULUS) - TICKS_PER_SEC
 }
 
+/** @param inBand  whether samples may have parameter sets */
 function hasNalUnitsOf(
   samples: readonly Sample[],
-  codec: string,
+  entry: string,
   payloads: readonly Buffer[],
+  inBand: boolean,
 ): boolean {
-  const isH264 = codec.startsWith('avc1')
-  const dropped: readonly number[] = OUT_OF_BAND[isH264 ? 'avc1' : 'hvc1']
-  const typeOf = ([first = 0]: Buffer) => (isH264 ? first & 31 : (first >> 1) & 63)
-  const sent = readNalUnits(Buffer.concat(payloads)).filter((nal) => !dropped.includes(typeOf(nal)))
-  const found = samples.flatMap((sample) => readSampleNalUnits(bytesOf(sample)))
+  const codec = entry.startsWith('avc') ? 'h264' : 'h265'
+  const sets: readonly number[] = PARAMETER_SETS[codec]
+  const typeOf = ([first = 0]: Buffer) => (codec === 'h264' ? first & 31 : (first >> 1) & 63)
+  const isSet = (nal: Buffer) => sets.includes(typeOf(nal))
+  const sent = readNalUnits(Buffer.concat(payloads)).filter(
+    (nal) => !isSet(nal) && typeOf(nal) !== DELIMITER[codec],
+  )
+  const found = samples
+    .flatMap((sample) => readSampleNalUnits(bytesOf(sample)))
+    .filter((nal) => !inBand || !isSet(nal))
   return found.length === sent.length && found.every((nal, index) => nal.equals(sent[index]!))
 }
 

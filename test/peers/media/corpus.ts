@@ -9,6 +9,7 @@ import { KEY_FRAMES } from './cases/key-frames.ts'
 import { METADATA } from './cases/metadata.ts'
 import { MUXERS } from './cases/muxers.ts'
 import { NETWORK } from './cases/network.ts'
+import { PARAMETER_SETS } from './cases/parameter-sets.ts'
 import { TIME } from './cases/time.ts'
 import { TRACKS } from './cases/tracks.ts'
 import type { MediaCase } from './media-case.ts'
@@ -19,6 +20,7 @@ export const CORPUS: Readonly<Record<string, readonly MediaCase[]>> = {
   'Several tracks': TRACKS,
   Metadata: METADATA,
   'Key frames': KEY_FRAMES,
+  'Parameter sets': PARAMETER_SETS,
   'Packets and tables': MUXERS,
   Time: TIME,
   'Changes on the way': CHANGES,

@@ -47,6 +47,8 @@ export interface CmafDifferences {
   readonly findings?: readonly string[]
   /** Whether its audio has gaps, at which fragments begin; default false. */
   readonly audioGaps?: boolean
+  /** Whether samples have parameter sets; default false. */
+  readonly inBandSets?: boolean
   /**
    * Max difference of the times, in ticks of 90 kHz; default the rounding. The first frame of a part is decoded where the
    * part before has ended, and no two frames at once.
