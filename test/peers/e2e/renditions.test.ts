@@ -6,11 +6,13 @@ import { appendFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
+import type { EndpointName } from '../../../src/client/index.ts'
 import { openBrowser } from '../support/browser.ts'
 import { checkPlaylists } from '../../support/check-playlists.ts'
 import { openPlayer, playerState, switchAudioTrack, switchLevel } from '../support/hls-player.ts'
 import { start } from '../../support/process.ts'
-import { startService } from '../../support/service.ts'
+import { callApi } from '../../support/service.ts'
+import { createSecrets, startNodes, type NodeProcess } from '../support/node-processes.ts'
 import { requireTool } from '../support/tools.ts'
 import { until } from '../../support/until.ts'
 import { record } from '../../support/viewer.ts'
@@ -52,8 +54,12 @@ const FORMATS = [
 
 t.test('publishes three sizes and two languages of one encoder in both formats', async (t) => {
   if (!requireTool(t, 'ffmpeg', 'ffprobe', 'chromium')) return
-  const { server } = await startService(t, { hls: { segmentSec: 1 } })
-  const { srtUrl, masterUrl } = await server.startStream({ streamId: 'studio' })
+  // A process of its own: the viewers and the browser's driver would take turns with the encoder's packets.
+  const env = { ...createSecrets(), HLS_SEGMENT_SEC: '1' }
+  const [node] = (await startNodes(t, 'serve', env, 1)) as [NodeProcess]
+  const call = (name: EndpointName) =>
+    callApi(node.url, name, { stream_id: 'studio' }, env.HMAC_SECRET)
+  const { srt_url: srtUrl, master_url: masterUrl } = (await call('start-stream')).body.data
   const urlOf = (file: string) => new URL(file, masterUrl).href
   const stop = new AbortController()
   t.teardown(() => stop.abort())
@@ -63,7 +69,7 @@ t.test('publishes three sizes and two languages of one encoder in both formats',
     ...['-v', 'error', ...SOURCE, ...SIZES, ...CODECS],
     ...['-f', 'mpegts', srtUrl],
   ])
-  await until('a playlist to start with', () => server.status('studio').live)
+  await until('a playlist to start with', async () => (await call('status')).body.data['live'])
 
   const browser = await openBrowser(t)
   for (const { multivariant, french, english } of FORMATS) {
@@ -98,7 +104,7 @@ t.test('publishes three sizes and two languages of one encoder in both formats',
 
   encoder.kill('SIGINT')
   await encoder.exit
-  await server.stopStream('studio')
+  await call('stop-stream')
   const recordings = new Map(
     (await Promise.all(viewers)).map((recording, index) => [files[index]!, recording]),
   )
