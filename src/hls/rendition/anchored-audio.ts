@@ -48,8 +48,8 @@ const MAX_HELD_PACKETS = 512
 const MAX_HELD_BYTES = 1024 * 1024
 
 /**
- * Inputs: `push` each PES packet of the track, `advance` with each one of the video, then `changeFormat` with each key frame;
- * `jump` when the clock of the video jumps. The others return PES packets on the clock of the video.
+ * Inputs: `describe` the track with each program, `push` each of its PES packets, `advance` with each one of the video, then
+ * `changeFormat` with each key frame; `jump` when the clock of the video jumps. Outputs: PES packets on the clock of the video.
  */
 export class AnchoredAudio {
   /** In the format that is carried. */
@@ -105,9 +105,17 @@ export class AnchoredAudio {
     return this.#shiftTicks
   }
 
+  /** Takes a description of the track. Without silence in its format, another format is not replaced. */
+  describe(track: Track): void {
+    const isSame = isSameTrackLayout(track, this.#track)
+    if (!isSame && this.#endTicks !== undefined)
+      this.#silence ??= silenceLike(this.#track, this.#endTicks)
+    if (isSame || this.#silence === undefined) this.#track = track
+    this.#next = this.#track === track ? undefined : track
+  }
+
   /** @returns none while it is unclear whether one track alone has jumped: they are returned later */
   push(unit: PesUnit, video: VideoTime): PesUnit[] {
-    this.#follow(unit.track)
     const { dtsTicks } = unit
     const stepTicks = dtsTicks - (this.#latestTicks ?? dtsTicks)
     const continues = Math.abs(stepTicks) <= MAX_STEP_TICKS
@@ -123,6 +131,8 @@ export class AnchoredAudio {
       : video.latestTicks
     // Times that do not go on are no clock to follow.
     const outputs = continues ? [] : this.#release()
+    // No key frame comes while the video is away.
+    if (this.#aloneTicks > PAUSE_TICKS) outputs.push(...this.changeFormat(this.#endTicks))
     if (this.#isInStep(dtsTicks, this.#endTicks)) {
       outputs.push(...this.#release(), ...this.#accept(unit))
       return outputs
@@ -146,11 +156,9 @@ export class AnchoredAudio {
     if (this.#endTicks === undefined || mediaTicks - this.#sentAtTicks <= PAUSE_TICKS) return []
     const outputs = this.#release()
     const dueTicks = mediaTicks + this.#leadTicks - MARGIN_TICKS
-    const fromTicks = Math.max(this.#endTicks, dueTicks - MAX_SILENCE_TICKS)
-    if (!this.#paused) this.#silence ??= silenceLike(this.#track, fromTicks)
-    else if (fromTicks > this.#endTicks) this.#silence?.start(fromTicks)
+    if (!this.#paused) this.#silence ??= silenceLike(this.#track, this.#endTicks)
     this.#paused = true
-    outputs.push(...(this.#silence?.fill(dueTicks) ?? []))
+    outputs.push(...this.#fill(dueTicks))
     this.#endTicks = this.#silence?.endTicks ?? dueTicks
     return outputs
   }
@@ -158,7 +166,7 @@ export class AnchoredAudio {
   /** @returns the rest of the silence before a key frame of the video, if another format begins with it */
   changeFormat(ticks: number): PesUnit[] {
     if (this.#next === undefined) return []
-    const silent = this.#silence?.fill(ticks, 1) ?? []
+    const silent = this.#fill(ticks, 1)
     this.#track = this.#next
     this.#next = undefined
     this.#silence = this.#paused ? silenceLike(this.#track, this.#endTicks ?? ticks) : undefined
@@ -183,20 +191,11 @@ export class AnchoredAudio {
     return isNear(dtsTicks + this.#shiftTicks, endTicks, MAX_STEP_TICKS)
   }
 
-  /** Takes a description of the track. Without silence in its format, another format is not replaced. */
-  #follow(track: Track): void {
-    const isSame = isSameTrackLayout(track, this.#track)
-    if (!isSame && this.#endTicks !== undefined)
-      this.#silence ??= silenceLike(this.#track, this.#endTicks)
-    if (isSame || this.#silence === undefined) this.#track = track
-    this.#next = this.#track === track ? undefined : track
-  }
-
   /** @returns it on the clock of the video, behind the rest of the silence, or silence in its place */
   #accept(unit: PesUnit): PesUnit[] {
     const ticks = unit.dtsTicks + this.#shiftTicks
     const isReplaced = this.#next !== undefined
-    const silent = this.#silence?.fill(ticks, isReplaced ? undefined : 1) ?? []
+    const silent = this.#fill(ticks, isReplaced ? undefined : 1)
     if (!isReplaced) this.#silence = undefined
     this.#paused = false
     this.#hasJumped = false
@@ -205,6 +204,15 @@ export class AnchoredAudio {
     this.#leadTicks = this.#endTicks - this.#sentAtTicks
     if (isReplaced) return silent
     return [...silent, this.#shiftTicks === 0 ? unit : shiftUnit(unit, this.#shiftTicks)]
+  }
+
+  /** @returns the silence that is due, or the newest of it */
+  #fill(untilTicks: number, minFrames?: number): PesUnit[] {
+    const silence = this.#silence
+    if (silence === undefined) return []
+    const fromTicks = untilTicks - MAX_SILENCE_TICKS
+    if (silence.endTicks < fromTicks) silence.start(fromTicks)
+    return silence.fill(untilTicks, minFrames)
   }
 
   #hold(unit: PesUnit, { mediaTicks }: VideoTime): void {

@@ -92,8 +92,11 @@ export class SteadyAudio {
   push(output: DemuxerOutput): readonly DemuxerOutput[] {
     if (output.type === 'program') {
       this.#program = output.program
-      const pids = new Set(output.program.tracks.map(({ pid }) => pid))
-      for (const pid of this.#lines.keys()) if (!pids.has(pid)) this.#lines.delete(pid)
+      for (const [pid, line] of this.#lines) {
+        const track = output.program.tracks.find((each) => each.pid === pid)
+        if (track === undefined) this.#lines.delete(pid)
+        else line.describe(track)
+      }
       return [{ ...output, program: this.#steady(output.program) }]
     }
     if (output.type !== 'unit') return [output]

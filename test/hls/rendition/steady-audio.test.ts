@@ -144,6 +144,39 @@ t.test('audio in another format is silence up to the next key frame', async (t) 
   t.ok(Math.abs(samples.length - audio.length * 8) <= 8, 'nothing is missing')
 })
 
+t.test('audio of another codec begins with the key frame behind its program map', (t) => {
+  const steady = new SteadyAudio(POLICY)
+  const { parameters, ...undescribed } = { ...AUDIO, streamType: 0x81, codec: 'ac3' as const }
+  const track: Track = { ...undescribed, parameters: { ...parameters!, codecString: 'ac-3' } }
+  steady.push(layout)
+  for (const value of [videoUnit(FROM, { key: true }), ...audioUnits(FROM, 2)])
+    steady.push(unit(value))
+  steady.push(program(programOf(VIDEO, undescribed), true))
+  const ticks = FROM + 3 * AUDIO_UNIT_TICKS
+  const silent = steady.push(unit(videoUnit(ticks, { key: true })))
+  t.equal(silent.length, 2, 'silence, and the key frame')
+  steady.push(program(programOf(VIDEO, track)))
+  const output = unit({ ...audioUnit(ticks), track })
+  t.same(steady.push(output), [output])
+  t.end()
+})
+
+t.test('audio in another format is heard while the video is away', async (t) => {
+  const video = videoUnits({ frames: 90, framesPerGop: 60 })
+  const audio = audioUnits(CLIP_START_TICKS, 150)
+  for (const from of [25, 50, 100]) {
+    const changed = audio.map((value, index) => (index < from ? value : asMono(value)))
+    const units = interleave({ units: video }, { units: changed, delayTicks: 9000 }).map(unit)
+    const at = units.findIndex((output) => output.type === 'unit' && output.unit.track === MONO)
+    units.splice(at, 0, program(programOf(VIDEO, MONO), true))
+    const { of, packager } = run([layout, ...units])
+    t.ok(packager.stats.discontinuities <= 2, `from PES packet ${from} on`)
+    const times = new Set(ptsOf(of('main')))
+    const heard = audio.slice(from).filter(({ ptsTicks }) => times.has(ptsTicks))
+    t.ok(heard.length >= 150 - from - 6, `${heard.length} from PES packet ${from} on`)
+  }
+})
+
 t.test('the clock of one track that jumps alone is followed by the audio', async (t) => {
   const video = videoUnits({ fromTicks: FROM, frames: 600, framesPerGop: 60 })
   const audio = audioUnits(FROM, 116)
@@ -276,4 +309,30 @@ t.test('a PES packet makes no more than 10 s of silence', async (t) => {
     const { length } = video(sec)
     t.ok(length <= most, `${length} outputs at ${sec} s`)
   }
+})
+
+t.test('a change of format makes no more than 10 s of silence', async (t) => {
+  const most = Math.ceil((10 * SEC) / AUDIO_UNIT_TICKS) + 3
+  const second: Track = { ...AUDIO, pid: 300, language: 'fra' }
+  const steady = new SteadyAudio({ ...POLICY, policy: 'all' })
+  const push = (value: PesUnit) => steady.push(unit(value)).length
+  const video = (sec: number) => push(videoUnit(FROM + sec * SEC, { key: true }))
+  steady.push(program(programOf(VIDEO, AUDIO, second)))
+  video(0)
+  for (const track of [AUDIO, second]) push({ ...audioUnit(FROM), track })
+  const other: Track = { ...MONO, pid: second.pid }
+  steady.push(program(programOf(VIDEO, AUDIO, other), true))
+  push({ ...audioUnit(FROM + AUDIO_UNIT_TICKS), track: other })
+  for (let sec = 1; sec < 4000; sec++) push(audioUnit(FROM + sec * SEC))
+  const length = video(4000)
+  t.ok(length <= most, `${length} outputs behind another track`)
+  steady.reset()
+  steady.push(layout)
+  let max = 0
+  for (let sec = 0; sec < 300; sec += 0.5) {
+    const track = sec % 2 < 1 ? AUDIO : MONO
+    steady.push(program(programOf(VIDEO, track), true))
+    max = Math.max(max, push({ ...audioUnit(FROM), track }), video(sec))
+  }
+  t.ok(max <= most, `${max} outputs where the times of the audio stand still`)
 })
