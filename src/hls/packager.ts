@@ -110,6 +110,9 @@ const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 /** Longest wait for tracks that lag behind the reference track, in media of the reference track. */
 const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
 
+/** Longest step of the times of audio that has waited; a longer one, or one back, is a jump of its clock. */
+const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
+
 /**
  * Number of parts of the next encoder with which the last ones of a replaced encoder appear. Where a playlist lists no
  * part of an open segment, http-streaming 3.17 waits for the whole of the next one; and it appends the init segment
@@ -341,10 +344,15 @@ export class Packager {
     const waiting = writers.map((writer) => writer.release(lead.pid))
     this.#carry(wanted)
     const released = waiting.find(({ length }) => length > 0) ?? []
-    const newestTicks = released.at(-1)?.dtsTicks ?? 0
-    for (const each of released) {
-      const waitedMs = ((newestTicks - each.dtsTicks) / TICKS_PER_SEC) * 1000
+    const steps = released.map(({ dtsTicks }, index) => {
+      const stepTicks = (released[index + 1]?.dtsTicks ?? dtsTicks) - dtsTicks
+      return stepTicks > 0 && stepTicks <= MAX_STEP_TICKS ? stepTicks : 0
+    })
+    let waitedTicks = steps.reduce((sum, stepTicks) => sum + stepTicks, 0)
+    for (const [index, each] of released.entries()) {
+      const waitedMs = (waitedTicks / TICKS_PER_SEC) * 1000
       this.#place(each, wallMs - waitedMs, { references: true })
+      waitedTicks -= steps[index]!
     }
   }
 

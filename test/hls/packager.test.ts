@@ -590,6 +590,27 @@ t.test('continues without video that stops, and with it when it resumes', async 
 })
 
 t.test(
+  'audio that waits for silent video has the dates of its arrival, if its clock jumps',
+  async (t) => {
+    for (const jumpSec of [-3600, 3600, -2]) {
+      const from = CLIP_START_TICKS + 5000 * SEC
+      const after = audioUnits(from + 12 * AUDIO_UNIT_TICKS + jumpSec * SEC, 48)
+      const steps = [...audioUnits(from, 12), ...after].flatMap((value, index): Step[] => [
+        { type: 'wall', wallMs: WALL_MS + (index * AUDIO_UNIT_TICKS) / 90 },
+        unit(value),
+      ])
+      const { segments } = run([AUDIO_VIDEO, ...steps, END])
+      t.ok(segments.some(({ discontinuitySequence }) => discontinuitySequence > 0))
+      let mediaMs = 0
+      for (const { programDateTimeMs, durationSec } of segments) {
+        t.ok(Math.abs(programDateTimeMs - WALL_MS - mediaMs) < 500, `jump of ${jumpSec} s`)
+        mediaMs += durationSec * 1000
+      }
+    }
+  },
+)
+
+t.test(
   'video that starts late is a discontinuity, whether the program map changes or not',
   async (t) => {
     const audio = audioUnits(CLIP_START_TICKS, 90)
