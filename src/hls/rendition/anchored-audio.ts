@@ -56,6 +56,8 @@ export class AnchoredAudio {
   #track: Track
   /** In another format, until it is carried. */
   #next: Track | undefined
+  /** Whether the clock of the video has jumped since its newest key frame: nothing is carried then. */
+  #awaitsKeyFrame = false
   /** End of the audio so far, on the clock of the video; undefined before the first. */
   #endTicks: number | undefined
   /** Media of the video at the newest PES packet of this track, with that of this track beyond it. */
@@ -108,7 +110,7 @@ export class AnchoredAudio {
   /** Takes a description of the track. Without silence in its format, another format is not replaced. */
   describe(track: Track): void {
     const isSame = isSameTrackLayout(track, this.#track)
-    if (!isSame && this.#endTicks !== undefined)
+    if (!isSame && this.#endTicks !== undefined && !this.#awaitsKeyFrame)
       this.#silence ??= silenceLike(this.#track, this.#endTicks)
     if (isSame || this.#silence === undefined) this.#track = track
     this.#next = this.#track === track ? undefined : track
@@ -165,6 +167,7 @@ export class AnchoredAudio {
 
   /** @returns the rest of the silence before a key frame of the video, if another format begins with it */
   changeFormat(ticks: number): PesUnit[] {
+    this.#awaitsKeyFrame = false
     if (this.#next === undefined) return []
     const silent = this.#fill(ticks, 1)
     this.#track = this.#next
@@ -176,6 +179,8 @@ export class AnchoredAudio {
   /** @param ticks  step of the clock of the video, without the duration of its media */
   jump(ticks: number): void {
     if (this.#endTicks === undefined) return
+    this.changeFormat(this.#endTicks)
+    this.#awaitsKeyFrame = true
     this.#endTicks += ticks
     this.#leadTicks += ticks
     this.#silence?.start(this.#endTicks)

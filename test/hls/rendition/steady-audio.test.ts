@@ -161,6 +161,25 @@ t.test('audio of another codec begins with the key frame behind its program map'
   t.end()
 })
 
+t.test('clocks that jump with a change of format are one discontinuity', async (t) => {
+  const video = videoUnits({ fromTicks: FROM, frames: 480, framesPerGop: 60 })
+  const audio = audioUnits(FROM, 92)
+  for (const audioFrom of [4.8, 5]) {
+    const moved = jumped(audio, FROM + 5 * SEC, 1000).map((each) =>
+      each.sentTicks < FROM + audioFrom * SEC ? each : { ...each, moved: asMono(each.moved) },
+    )
+    const units = inOrder(jumped(video, FROM + 5 * SEC, 1000), moved)
+    const at = units.findIndex((output) => output.type === 'unit' && output.unit.track === MONO)
+    units.splice(at, 0, program(programOf(VIDEO, MONO), true))
+    const { of, packager } = run([layout, ...units])
+    t.equal(packager.stats.discontinuities, 1, `from ${audioFrom} s on`)
+    t.equal(
+      of('main').reduce((sum, { videoFrames }) => sum + videoFrames, 0),
+      450,
+    )
+  }
+})
+
 t.test('audio in another format is heard while the video is away', async (t) => {
   const video = videoUnits({ frames: 90, framesPerGop: 60 })
   const audio = audioUnits(CLIP_START_TICKS, 150)
