@@ -136,14 +136,14 @@ export class AnchoredAudio {
     // No key frame comes while the video is away.
     if (this.#aloneTicks > PAUSE_TICKS) outputs.push(...this.changeFormat(this.#endTicks))
     if (this.#isInStep(dtsTicks, this.#endTicks)) {
-      outputs.push(...this.#release(), ...this.#accept(unit))
+      outputs.push(...this.#release(), ...this.#accept(unit, video))
       return outputs
     }
     this.#hold(unit, video)
     if (this.#hasLeft(this.#endTicks, video)) {
       const shiftTicks = this.#endTicks - this.#held[0]!.dtsTicks
       this.#shiftTicks = isNear(shiftTicks, 0, MAX_UNSEEN_TICKS) ? 0 : shiftTicks
-      for (const held of this.#release()) outputs.push(...this.#accept(held))
+      for (const held of this.#release()) outputs.push(...this.#accept(held, video))
     }
     return outputs
   }
@@ -197,10 +197,11 @@ export class AnchoredAudio {
   }
 
   /** @returns it on the clock of the video, behind the rest of the silence, or silence in its place */
-  #accept(unit: PesUnit): PesUnit[] {
+  #accept(unit: PesUnit, { latestTicks }: VideoTime): PesUnit[] {
     const ticks = unit.dtsTicks + this.#shiftTicks
     const isReplaced = this.#next !== undefined
-    const silent = this.#fill(ticks, isReplaced ? undefined : 1)
+    // Silence ahead of the video would be behind the key frame with which the other format begins.
+    const silent = isReplaced ? this.#fill(Math.min(ticks, latestTicks)) : this.#fill(ticks, 1)
     if (!isReplaced) this.#silence = undefined
     this.#paused = false
     this.#hasJumped = false

@@ -161,6 +161,20 @@ t.test('audio of another codec begins with the key frame behind its program map'
   t.end()
 })
 
+t.test('audio ahead of the video changes its format with one discontinuity', async (t) => {
+  const video = videoUnits({ frames: 360, framesPerGop: 60 })
+  const audio = audioUnits(CLIP_START_TICKS, 68)
+  for (const aheadSec of [0.3, 0.7, 1.5]) {
+    const changed = audio.map((value, index) => (index < 27 ? value : asMono(value)))
+    const lane = { units: changed, delayTicks: -aheadSec * SEC }
+    const units = interleave({ units: video }, lane).map(unit)
+    const at = units.findIndex((output) => output.type === 'unit' && output.unit.track === MONO)
+    units.splice(at, 0, program(programOf(VIDEO, MONO), true))
+    const { packager } = run([layout, ...units])
+    t.equal(packager.stats.discontinuities, 1, `${aheadSec} s ahead`)
+  }
+})
+
 t.test('clocks that jump with a change of format are one discontinuity', async (t) => {
   const video = videoUnits({ fromTicks: FROM, frames: 480, framesPerGop: 60 })
   const audio = audioUnits(FROM, 92)
