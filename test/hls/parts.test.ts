@@ -22,7 +22,7 @@ import { FIRST_SEED, rounds } from '../support/soak.ts'
 
 const SEC = 90_000
 
-const SEEDS = rounds(100, 10_000)
+const SEEDS = rounds(40, 10_000)
 
 /** Maximum difference in time between the first samples of renditions without parts. */
 const MAX_SKEW_SEC = 0.1

@@ -10,10 +10,11 @@ import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 import { LoopedClip } from '../support/looped-clip.ts'
 import { mergeDelta } from '../support/merge-delta.ts'
 import { createRandom } from '../support/random.ts'
+import { rounds } from '../support/soak.ts'
 import { MemoryService, startApp } from '../http/memory-service.ts'
 
 /** Duration of the stream, in minutes of media. */
-const MINUTES = Number(process.env['HLS_DELTA_MINUTES'] ?? 3)
+const MINUTES = rounds(1, 30)
 
 /** Age of a second playlist that each delta update is merged into, in versions. */
 const EARLIER = 12

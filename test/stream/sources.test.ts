@@ -429,7 +429,7 @@ const CLIPS = [CLIP, ...['h264-aac', 'h264-two-audio'].map(readClip)]
 const ONCE_FAILING_SEEDS = [29, 31, 46, 86, 97, 103, 130]
 
 t.test('playlists tell what their media is, however sources take turns', async (t) => {
-  const seeds = Array.from({ length: rounds(6, 200) }, (_, index) => FIRST_SEED + index)
+  const seeds = Array.from({ length: rounds(3, 200) }, (_, index) => FIRST_SEED + index)
   for (const seed of new Set([...ONCE_FAILING_SEEDS, ...seeds])) {
     const random = createRandom(seed)
     const clip = CLIPS[seed % CLIPS.length]!
