@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { Demuxer, type PesUnit } from '../../src/mpegts/index.ts'
 import { PACKET_BYTES, PAT_PID, readPid, SYNC_BYTE } from '../../src/mpegts/packet.ts'
-import { elementaryBytes } from '../../src/mpegts/pes.ts'
+import { pesBytes } from '../../src/mpegts/pes.ts'
 import { readPcr } from '../../src/pace/packet-times.ts'
 
 /** Path relative to the working directory of `npm run`. */
@@ -47,7 +47,7 @@ export function clipOf(bitsPerSecond: number): Buffer {
 
 /** @returns transport packets of a video frame, `targetBytes` in total */
 function stuffed({ chunks, track: { pid } }: PesUnit, targetBytes: number): Buffer[] {
-  const pes = Buffer.concat([...elementaryBytes(chunks, 0)])
+  const pes = pesBytes(chunks)
   const payloadBytes = Math.round((targetBytes * PAYLOAD_BYTES) / PACKET_BYTES)
   const filler = Buffer.alloc(Math.max(payloadBytes - pes.length, FILLER_START.length + 1), 0xff)
   filler.set(FILLER_START)

@@ -146,7 +146,8 @@ export function unescapeNal(nal: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(nal.length)
   let length = 0
   let zeros = 0
-  for (const byte of nal) {
+  for (let at = 0; at < nal.length; at++) {
+    const byte = nal[at]!
     if (byte === 3 && zeros >= 2) {
       zeros = 0
       continue

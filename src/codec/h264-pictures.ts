@@ -36,8 +36,12 @@ interface SliceHeader {
   readonly isField: boolean
   readonly isBottom: boolean
   readonly idrId: number
-  /** Each value that tells pictures apart, with those that differ by the type of order. */
-  readonly orders: readonly number[]
+  /** `pic_order_cnt_lsb` */
+  readonly orderLow: number
+  /** `delta_pic_order_cnt[0]` */
+  readonly orderDelta: number
+  /** `delta_pic_order_cnt_bottom`, or `delta_pic_order_cnt[1]` */
+  readonly bottomDelta: number
   /** Syntax of its SPS; undefined while that is unknown. */
   readonly syntax: H264SliceSyntax | undefined
 }
@@ -103,31 +107,49 @@ export class H264Pictures {
     const isIdr = (nal[0]! & 0x1f) === IDR_SLICE
     const isReference = (nal[0]! & 0x60) !== 0
     const hasSet = set !== undefined
-    const begin = { startsAtFirst, setId, hasSet, isIdr, isReference, syntax }
-    if (set === undefined || syntax === undefined) {
-      return { ...begin, frameNumber: 0, isField: false, isBottom: false, idrId: 0, orders: [] }
+    let frameNumber = 0
+    let isField = false
+    let isBottom = false
+    let idrId = 0
+    let orderLow = 0
+    let orderDelta = 0
+    let bottomDelta = 0
+    if (set !== undefined && syntax !== undefined) {
+      if (syntax.separateColorPlanes) reader.skipBits(2) // colour_plane_id
+      frameNumber = reader.readBits(syntax.frameNumberBits)
+      isField = syntax.hasFields && reader.readFlag()
+      isBottom = isField && reader.readFlag()
+      if (isIdr) idrId = reader.readUe()
+      const { orderType } = syntax
+      if (orderType === 0) orderLow = reader.readBits(syntax.orderBits)
+      const hasDeltas = orderType === 0 || (orderType === 1 && syntax.hasOrderDeltas)
+      if (orderType === 1 && hasDeltas) orderDelta = reader.readSe()
+      if (hasDeltas && set.ordersFields && !isField) bottomDelta = reader.readSe()
     }
-    if (syntax.separateColorPlanes) reader.skipBits(2) // colour_plane_id
-    const frameNumber = reader.readBits(syntax.frameNumberBits)
-    const isField = syntax.hasFields && reader.readFlag()
-    const isBottom = isField && reader.readFlag()
-    const idrId = isIdr ? reader.readUe() : 0
-    const orders: number[] = []
-    if (syntax.orderType === 0) orders.push(reader.readBits(syntax.orderBits))
-    const hasDeltas = syntax.orderType === 0 || (syntax.orderType === 1 && syntax.hasOrderDeltas)
-    if (syntax.orderType === 1 && hasDeltas) orders.push(reader.readSe())
-    if (hasDeltas && set.ordersFields && !isField) orders.push(reader.readSe())
-    return { ...begin, frameNumber, isField, isBottom, idrId, orders }
+    return {
+      startsAtFirst,
+      setId,
+      hasSet,
+      isIdr,
+      isReference,
+      frameNumber,
+      isField,
+      isBottom,
+      idrId,
+      orderLow,
+      orderDelta,
+      bottomDelta,
+      syntax,
+    }
   }
 
   /**
    * @returns order of the top field, or only field, for type 0 (8.2.1.1); undefined for others: those of type 2 are presented
    *   as they are decoded, and those of type 1, which nobody sends, are taken for such
    */
-  #orderOf({ syntax, orders, isIdr, isReference }: SliceHeader): number | undefined {
+  #orderOf({ syntax, orderLow, isIdr, isReference }: SliceHeader): number | undefined {
     if (syntax?.orderType !== 0) return undefined
-    const [low = 0] = orders
-    return this.#order.push(low, syntax.orderBits, { startsOrder: isIdr, isReference })
+    return this.#order.push(orderLow, syntax.orderBits, { startsOrder: isIdr, isReference })
   }
 }
 
@@ -143,7 +165,9 @@ function differ(a: SliceHeader, b: SliceHeader): boolean {
     a.isReference !== b.isReference ||
     a.isIdr !== b.isIdr ||
     a.idrId !== b.idrId ||
-    a.orders.join() !== b.orders.join()
+    a.orderLow !== b.orderLow ||
+    a.orderDelta !== b.orderDelta ||
+    a.bottomDelta !== b.bottomDelta
   )
 }
 

@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { totalBytes } from '../binary/total-bytes.ts'
 import { TIME_MODULUS } from './timestamps.ts'
 import { PACKET_BYTES, payloadOffset } from './packet.ts'
 
@@ -18,8 +19,6 @@ export const PES_PREFIX_BYTES = 6
 export const FIXED_HEADER_BYTES = 9
 /** Largest value of PES_packet_length. */
 export const MAX_PES_LENGTH = 0xffff
-
-const MAX_HEADER_BYTES = FIXED_HEADER_BYTES + 255
 
 /** Values of stream_id whose PES packets have no header behind the prefix (Table 2-21, Table 2-22). */
 const HEADERLESS_STREAM_IDS = new Set([
@@ -118,64 +117,18 @@ export function writeTimestamp(bytes: Buffer, at: number, ticks: number): void {
   bytes.writeUInt16BE(((wrapped & 0x7fff) << 1) | 1, at + 3)
 }
 
-/** Yields the payload of each transport packet that has one. */
-function* payloads(chunks: readonly Buffer[]): Generator<Buffer, void, undefined> {
+/**
+ * @param chunks  the PES packet as whole transport packets
+ * @returns a copy of the PES packet in one buffer
+ */
+export function pesBytes(chunks: readonly Buffer[]): Buffer {
+  const bytes = Buffer.allocUnsafe(totalBytes(chunks))
+  let sizeBytes = 0
   for (const chunk of chunks) {
     for (let at = 0; at < chunk.length; at += PACKET_BYTES) {
-      const begin = payloadOffset(chunk, at) ?? at + PACKET_BYTES
-      if (begin < at + PACKET_BYTES) yield chunk.subarray(begin, at + PACKET_BYTES)
+      const end = at + PACKET_BYTES
+      sizeBytes += chunk.copy(bytes, sizeBytes, payloadOffset(chunk, at) ?? end, end)
     }
   }
-}
-
-/**
- * Decodes the header of a PES packet, which may span several transport packets.
- *
- * @param chunks  the PES packet as whole transport packets
- */
-export function findPesHeader(chunks: readonly Buffer[]): PesHeader | undefined {
-  const [first] = payloads(chunks)
-  if (first === undefined) return undefined
-  return decodePesHeader(first) ?? decodePesHeader(firstBytes(payloads(chunks), MAX_HEADER_BYTES))
-}
-
-/**
- * Yields the elementary stream bytes of a PES packet: at most one view for each transport packet.
- *
- * @param headerBytes  size of the PES header
- */
-export function* elementaryBytes(
-  chunks: readonly Buffer[],
-  headerBytes: number,
-): Generator<Buffer, void, undefined> {
-  let skip = headerBytes
-  for (const payload of payloads(chunks)) {
-    if (skip < payload.length) yield skip === 0 ? payload : payload.subarray(skip)
-    skip = Math.max(0, skip - payload.length)
-  }
-}
-
-/**
- * @param headerBytes  size of the PES header
- * @returns a copy of the elementary stream bytes in one buffer
- */
-export function elementaryPayload(chunks: readonly Buffer[], headerBytes: number): Buffer {
-  return Buffer.concat([...elementaryBytes(chunks, headerBytes)])
-}
-
-/** @returns a copy of the PES packet in one buffer */
-export function pesBytes(chunks: readonly Buffer[]): Buffer {
-  return Buffer.concat([...payloads(chunks)])
-}
-
-/** @returns the leading pieces in one buffer of at least `count` bytes; all pieces if they have fewer bytes */
-export function firstBytes(pieces: Iterable<Buffer>, count: number): Buffer {
-  const taken: Buffer[] = []
-  let length = 0
-  for (const piece of pieces) {
-    taken.push(piece)
-    length += piece.length
-    if (length >= count) break
-  }
-  return taken.length === 1 ? taken[0]! : Buffer.concat(taken)
+  return bytes.subarray(0, sizeBytes)
 }

@@ -5,7 +5,7 @@
  */
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import { storePackets } from '../mpegts/mux/packet-memory.ts'
-import { elementaryPayload, findPesHeader } from '../mpegts/pes.ts'
+import { decodePesHeader, pesBytes } from '../mpegts/pes.ts'
 import { TICKS_PER_SEC } from '../mpegts/timestamps.ts'
 
 /** Bounds of the GOP: 10 s at 13 Mbit/s, and 10 s of 60 frames and 12 tracks of audio. A longer GOP is not kept. */
@@ -150,7 +150,8 @@ function copyOf(output: DemuxerOutput): DemuxerOutput {
 function withPayload(output: DemuxerOutput): DemuxerOutput {
   if (output.type !== 'unit') return output
   const { chunks } = output.unit
-  const payload = elementaryPayload(chunks, findPesHeader(chunks)?.sizeBytes ?? 0)
+  const pes = pesBytes(chunks)
+  const payload = pes.subarray(decodePesHeader(pes)?.sizeBytes ?? 0)
   return { ...output, unit: { ...output.unit, payload } }
 }
 

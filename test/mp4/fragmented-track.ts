@@ -10,7 +10,7 @@ import { encodeInitSegment } from '../../src/mp4/init-segment.ts'
 import type { Sample } from '../../src/mp4/sample.ts'
 import { VideoSamples } from '../../src/mp4/video-samples.ts'
 import type { VideoFormat } from '../../src/mp4/video-format.ts'
-import { elementaryBytes, findPesHeader } from '../../src/mpegts/pes.ts'
+import { decodePesHeader, pesBytes } from '../../src/mpegts/pes.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import { demux, payloadOf, unitsOf } from '../mpegts/demux.ts'
 
@@ -30,8 +30,9 @@ export function unitsOfKind(bytes: Buffer, kind: 'video' | 'audio', pid?: number
 export function readVideo(units: readonly PesUnit[], codec: 'h264' | 'h265'): Samples {
   const samples = new VideoSamples(codec)
   return units.flatMap((unit) => {
-    const { sizeBytes } = findPesHeader(unit.chunks)!
-    const sample = samples.push({ ...unit, chunks: elementaryBytes(unit.chunks, sizeBytes) })
+    const pes = pesBytes(unit.chunks)
+    const { sizeBytes } = decodePesHeader(pes)!
+    const sample = samples.push({ ...unit, chunks: [pes.subarray(sizeBytes)] })
     return sample === undefined ? [] : [sample]
   })
 }

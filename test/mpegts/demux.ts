@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { Demuxer, type DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
-import { elementaryBytes, findPesHeader } from '../../src/mpegts/pes.ts'
+import { decodePesHeader, pesBytes } from '../../src/mpegts/pes.ts'
 import type { Program } from '../../src/mpegts/track.ts'
 
 /** Payload size of a usual SRT packet. */
@@ -47,7 +47,8 @@ export function programsOf(outputs: readonly DemuxerOutput[]): Program[] {
 
 /** @returns elementary stream bytes of a unit */
 export function payloadOf({ chunks }: PesUnit): Buffer {
-  const header = findPesHeader(chunks)
+  const pes = pesBytes(chunks)
+  const header = decodePesHeader(pes)
   if (header === undefined) throw new Error('a unit without a PES header')
-  return Buffer.concat([...elementaryBytes(chunks, header.sizeBytes)])
+  return pes.subarray(header.sizeBytes)
 }

@@ -5,7 +5,7 @@
  * @module
  */
 import { completeAccessUnit } from '../../mpegts/demux/complete-access-unit.ts'
-import { findPesHeader } from '../../mpegts/pes.ts'
+import { decodePesHeader, pesBytes } from '../../mpegts/pes.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { SegmentWriter } from '../../mpegts/mux/segment-writer.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
@@ -113,7 +113,7 @@ function withParameterSets(unit: PesUnit): readonly Buffer[] | undefined {
   const { track, parameterSets, randomAccess, startsFrame } = unit
   if (track.codec !== 'h264' && track.codec !== 'h265') return undefined
   if (parameterSets === undefined || randomAccess || !startsFrame) return undefined
-  const header = findPesHeader(unit.chunks)
+  const header = decodePesHeader(pesBytes(unit.chunks))
   if (header === undefined) return undefined
   const pes = { ...unit, headerBytes: header.sizeBytes }
   return completeAccessUnit(track.codec, pes, parameterSets).chunks

@@ -12,13 +12,7 @@ import type { DemuxerStats } from './demuxer-stats.ts'
 import { inspectUnit } from './inspect-unit.ts'
 import { areSameParameters, type Codec, type Track, type TrackParameters } from '../track.ts'
 import { PACKET_BYTES } from '../packet.ts'
-import {
-  decodePesHeader,
-  elementaryPayload,
-  findPesHeader,
-  PES_PREFIX_BYTES,
-  type PesHeader,
-} from '../pes.ts'
+import { decodePesHeader, pesBytes, PES_PREFIX_BYTES, type PesHeader } from '../pes.ts'
 import { type FramePes, FrameSplitter, type VideoPes } from './frame-splitter.ts'
 import { PesAssembler } from './pes-assembler.ts'
 import { StreamType } from '../psi/stream-type.ts'
@@ -100,15 +94,17 @@ export class ElementaryStream {
    *   does not parse, no time is known for it, or no StreamMuxConfig has arrived for its LATM. `track` may change with each.
    */
   *takeUnits(): Generator<PesUnit, void, undefined> {
-    const raw = this.pes.take()
-    const header = findPesHeader(raw.chunks)
+    const { chunks, sizeBytes, damaged, afterLoss, packetNumber } = this.pes.take()
+    const bytes = pesBytes(chunks)
+    const header = decodePesHeader(bytes)
     if (header === undefined) {
       this.#stats.malformedPes++
       return
     }
     const times = this.#timesOf(header)
     const { sizeBytes: headerBytes } = header
-    const pes = { ...raw, headerBytes, payload: elementaryPayload(raw.chunks, headerBytes) }
+    const payload = bytes.subarray(headerBytes)
+    const pes = { chunks, sizeBytes, damaged, afterLoss, packetNumber, headerBytes, payload }
     const stamp = header.ptsTicks === undefined ? undefined : times
     // Padding, for one, is no part of the elementary stream.
     const hasHeader = headerBytes > PES_PREFIX_BYTES
@@ -117,7 +113,10 @@ export class ElementaryStream {
       : undefined
     if (frames !== undefined) yield* this.#makeUnits(frames)
     else if (times === undefined) this.#stats.pesWithoutPts++
-    else yield* this.#makeUnit(pes, times, this.#splitter?.startsFrame, stamp !== undefined)
+    else {
+      const unit = this.#makeUnit(pes, times, this.#splitter?.startsFrame, stamp !== undefined)
+      if (unit !== undefined) yield unit
+    }
   }
 
   /** @returns what is left of the stream at its end */
@@ -127,19 +126,20 @@ export class ElementaryStream {
 
   *#makeUnits(frames: readonly FramePes[]): Generator<PesUnit, void, undefined> {
     for (const { pes, times, startsFrame } of frames) {
-      yield* this.#makeUnit(pes, times, startsFrame)
+      const unit = this.#makeUnit(pes, times, startsFrame)
+      if (unit !== undefined) yield unit
     }
   }
 
-  *#makeUnit(
+  #makeUnit(
     pes: VideoPes,
     times: Times,
     startsFrame = true,
     isStamped = true,
-  ): Generator<PesUnit, void, undefined> {
+  ): PesUnit | undefined {
     const content =
       this.#latm === undefined ? this.#inspect(pes, startsFrame) : this.#convert(this.#latm, pes)
-    if (content === undefined) return
+    if (content === undefined) return undefined
     this.#stats.units++
     if (content.damaged) this.#stats.damagedUnits++
     const decode = AUDIO_DECODERS[this.#track.codec]
@@ -158,7 +158,7 @@ export class ElementaryStream {
     }
     const addedBytes = sizeBytes - pes.sizeBytes
     if (addedBytes > 0) this.#stats.addedPackets += addedBytes / PACKET_BYTES
-    yield {
+    return {
       track: this.#track,
       chunks,
       sizeBytes,

@@ -173,16 +173,24 @@ export class FrameSplitter {
     times: Times | undefined,
     starts: readonly PictureStart[],
   ): undefined {
-    const frames = starts.filter(({ startsFrame }) => startsFrame)
-    this.#startsFrame = frames.length > 0
+    this.#startsFrame = starts.some(({ startsFrame }) => startsFrame)
     this.#passed = times ?? this.#passed
     if (this.#startsFrame) this.#marks.at(-1)!.stamp = undefined
     this.#dropMarks()
     // What follows without a PTS goes on from here; a frame with a stamp does not wait.
     const stamp = this.#passed
-    for (const start of frames) {
-      const frame = { ...start, stamp, payload: NOTHING, damaged: false, pcr: undefined }
-      this.#clock.push({ ...frame, packetNumber })
+    for (const { startsFrame, startsOrder, order } of starts) {
+      if (!startsFrame) continue
+      // Listed, as in FrameFinder.
+      this.#clock.push({
+        startsOrder,
+        order,
+        stamp,
+        packetNumber,
+        payload: NOTHING,
+        damaged: false,
+        pcr: undefined,
+      })
     }
   }
 

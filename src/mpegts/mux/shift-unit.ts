@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { findPesHeader, pesBytes, writeTimestamp } from '../pes.ts'
+import { decodePesHeader, pesBytes, writeTimestamp } from '../pes.ts'
 import type { PesUnit } from '../pes-unit.ts'
 import { packetizePes } from './pes-packetizer.ts'
 
@@ -14,8 +14,8 @@ const DTS_AT = 14
 /** @returns a copy whose PTS and DTS are `ticks` later, in units of 90 kHz */
 export function shiftUnit(unit: PesUnit, ticks: number): PesUnit {
   const { chunks, ptsTicks, dtsTicks } = unit
-  const { ptsTicks: sentPts, dtsTicks: sentDts } = findPesHeader(chunks) ?? {}
   const pes = pesBytes(chunks)
+  const { ptsTicks: sentPts, dtsTicks: sentDts } = decodePesHeader(pes) ?? {}
   if (sentPts !== undefined) writeTimestamp(pes, PTS_AT, ptsTicks + ticks)
   if (sentDts !== undefined) writeTimestamp(pes, DTS_AT, dtsTicks + ticks)
   const packets = packetizePes(chunks[0]!, pes)

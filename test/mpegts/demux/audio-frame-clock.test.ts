@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { AUDIO_DECODERS } from '../../../src/codec/audio-decoders.ts'
 import { Demuxer } from '../../../src/mpegts/demux/demuxer.ts'
-import { findPesHeader } from '../../../src/mpegts/pes.ts'
+import { decodePesHeader, pesBytes } from '../../../src/mpegts/pes.ts'
 import { demux, payloadOf, readFixture, unitsOf } from '../demux.ts'
 import { pesPacket, TsBuilder } from '../ts-builder.ts'
 
@@ -74,7 +74,7 @@ function check(source: Source, sent: readonly SentPes[]): void {
   if (units.length !== sent.length) throw new Error(`${units.length} PES packets`)
   for (const [index, { chunks, payload, ptsTicks }] of units.entries()) {
     const { packets, stampTicks, beginTicks } = sent[index]!
-    const header = findPesHeader(chunks)!
+    const header = decodePesHeader(pesBytes(chunks))!
     if (stampTicks !== undefined || beginTicks === undefined) {
       if (!Buffer.concat(chunks).equals(packets)) throw new Error(`PES packet ${index} differs`)
     } else if (header.ptsTicks !== ptsTicks) throw new Error(`PES packet ${index} has no PTS`)

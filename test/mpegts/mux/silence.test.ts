@@ -1,6 +1,6 @@
 import t from 'tap'
 import { decodeAdtsHeader } from '../../../src/codec/adts.ts'
-import { elementaryBytes, findPesHeader } from '../../../src/mpegts/pes.ts'
+import { decodePesHeader, pesBytes } from '../../../src/mpegts/pes.ts'
 import { Silence } from '../../../src/mpegts/mux/silence.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
@@ -16,8 +16,9 @@ const audioTrack = (parameters: Track['parameters']): Track => ({
 })
 
 const payloadOf = ({ chunks }: PesUnit) => {
-  const header = findPesHeader(chunks)!
-  return { header, payload: Buffer.concat([...elementaryBytes(chunks, header.sizeBytes)]) }
+  const pes = pesBytes(chunks)
+  const header = decodePesHeader(pes)!
+  return { header, payload: pes.subarray(header.sizeBytes) }
 }
 
 t.test('silence has sample rate, channels and language of the track it replaces', async (t) => {
