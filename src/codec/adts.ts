@@ -8,9 +8,8 @@
  */
 import type { AudioFrameHeader } from './audio-frame.ts'
 import { AAC_SAMPLE_RATES, type AudioSpecificConfig } from './audio-specific-config.ts'
-import { readProgramConfig, type ProgramConfig } from './program-config.ts'
 
-const HEADER_BYTES = 7
+export const HEADER_BYTES = 7
 
 /** Size of the CRC that follows the header unless `protection_absent` is set. */
 const CRC_BYTES = 2
@@ -34,18 +33,13 @@ interface AdtsPayload {
 /**
  * Describes the payload of a frame whose header `decodeAdtsHeader` accepts.
  *
- * @param known  the latest program_config_element, for a frame without channels and without such an element of its own
- * @returns undefined when an AudioSpecificConfig cannot express it: it has several raw data blocks, its channels are not
- *   known, or the frame is too short
+ * @returns undefined when an AudioSpecificConfig cannot express it: it has several raw data blocks or no channel configuration,
+ *   with which Chromium refuses it, or the frame is too short
  */
-export function describeAdtsPayload(
-  bytes: Buffer,
-  at: number,
-  known?: ProgramConfig,
-): AdtsPayload | undefined {
+export function describeAdtsPayload(bytes: Buffer, at: number): AdtsPayload | undefined {
   const header = decodeAdtsHeader(bytes, at)
-  if (header === undefined || (bytes[at + 6]! & 3) !== 0) return undefined
-  const headerBytes = headerBytesOf(bytes, at)
+  if (header?.parameters.channels === undefined || (bytes[at + 6]! & 3) !== 0) return undefined
+  const headerBytes = HEADER_BYTES + ((bytes[at + 1]! & 1) === 0 ? CRC_BYTES : 0)
   if (header.sizeBytes <= headerBytes) return undefined
   const config = {
     objectType: (bytes[at + 2]! >> 6) + 1,
@@ -53,12 +47,7 @@ export function describeAdtsPayload(
     sampleRateIndex: (bytes[at + 2]! >> 2) & 0x0f,
     channelConfiguration: ((bytes[at + 2]! & 1) << 2) | (bytes[at + 3]! >> 6),
   }
-  if (config.channelConfiguration !== 0) return { config, headerBytes }
-  const block = bytes.subarray(at + headerBytes, at + header.sizeBytes)
-  const programConfig = readProgramConfig(block) ?? known
-  if (programConfig === undefined) return undefined
-  const parameters = { ...header.parameters, channels: programConfig.channels }
-  return { config: { ...config, parameters, programConfig }, headerBytes }
+  return { config, headerBytes }
 }
 
 /**
@@ -77,22 +66,9 @@ export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | 
   const samples = AAC_FRAME_SAMPLES * ((bytes[at + 6]! & 3) + 1)
   const parameters = { codecString: `mp4a.40.${objectType}`, sampleRate }
   // 0: the channels are in a program_config_element of the payload.
-  if (channelConfiguration === 0) {
-    const block = bytes.subarray(at + headerBytesOf(bytes, at), at + sizeBytes)
-    const { channels } = readProgramConfig(block) ?? {}
-    return {
-      codec: 'aac',
-      sizeBytes,
-      samples,
-      parameters: channels ? { ...parameters, channels } : parameters,
-    }
-  }
+  if (channelConfiguration === 0) return { codec: 'aac', sizeBytes, samples, parameters }
   const channels = channelConfiguration === 7 ? 8 : channelConfiguration
   return { codec: 'aac', sizeBytes, samples, parameters: { ...parameters, channels } }
-}
-
-function headerBytesOf(bytes: Buffer, at: number): number {
-  return HEADER_BYTES + ((bytes[at + 1]! & 1) === 0 ? CRC_BYTES : 0)
 }
 
 /**

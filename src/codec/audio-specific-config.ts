@@ -10,7 +10,6 @@
  */
 import type { BitReader } from '../binary/bit-reader.ts'
 import type { AudioParameters } from './audio-frame.ts'
-import type { ProgramConfig } from './program-config.ts'
 
 /** Sample rates by samplingFrequencyIndex (ISO/IEC 14496-3 Table 1.18). */
 export const AAC_SAMPLE_RATES = [
@@ -33,9 +32,8 @@ export interface AudioSpecificConfig {
   readonly parameters: AudioParameters
   /** Index of the core's sample rate in `AAC_SAMPLE_RATES`. */
   readonly sampleRateIndex: number
-  /** channelConfiguration of the core, 1-7; 0 with `programConfig`. */
+  /** channelConfiguration of the core, 1-7. */
   readonly channelConfiguration: number
-  readonly programConfig?: ProgramConfig
 }
 
 /** @returns undefined unless the core is AAC-LC with frames of 1024 samples and a channelConfiguration of 1-7 */
@@ -58,14 +56,12 @@ export function readAudioSpecificConfig(reader: BitReader): AudioSpecificConfig 
   return { objectType, parameters, sampleRateIndex, channelConfiguration }
 }
 
-/** @returns two bytes and the program_config_element, or four with explicit SBR, whose core is AAC-LC */
+/** @returns two bytes, or four with explicit SBR, whose core is AAC-LC */
 export function encodeAudioSpecificConfig(config: AudioSpecificConfig): Buffer {
   const { objectType, sampleRateIndex, channelConfiguration, parameters } = config
   const head = (objectType << 11) | (sampleRateIndex << 7) | (channelConfiguration << 3)
-  if (objectType !== SBR && objectType !== PARAMETRIC_STEREO) {
-    const { bytes: elements = [] } = config.programConfig ?? {}
-    return Buffer.from([head >> 8, head & 0xff, ...elements])
-  }
+  if (objectType !== SBR && objectType !== PARAMETRIC_STEREO)
+    return Buffer.from([head >> 8, head & 0xff])
   const extensionIndex = AAC_SAMPLE_RATES.findIndex((rate) => rate === parameters.sampleRate)
   const tail = (extensionIndex << 15) | (AAC_LC << 10)
   return Buffer.from([head >> 8, (head & 0xf8) | (tail >> 16), (tail >> 8) & 0xff, tail & 0xff])

@@ -13,38 +13,28 @@ import { BitReader } from '../binary/bit-reader.ts'
 const ID_PCE = 5
 const ID_BITS = 3
 
-export interface ProgramConfig {
-  readonly channels: number
-  /** The element without its comment, from a byte boundary on: as it ends an AudioSpecificConfig. */
-  readonly bytes: Buffer
-}
+/** Elements of the channel configurations from 1 on (Table 1.19): one channel, two, and low frequencies. */
+const CONFIGURATIONS = ['1', '2', '12', '121', '122', '122L', '1222L']
 
-/** @returns undefined when the raw_data_block does not begin with a program_config_element */
-export function readProgramConfig(block: Buffer): ProgramConfig | undefined {
+/**
+ * @returns channelConfiguration 1-7 with the same elements in the same order, 0 for none; undefined when the raw_data_block does
+ *   not begin with a program_config_element
+ */
+export function readProgramConfig(block: Buffer): number | undefined {
   const reader = new BitReader(block)
   if (reader.readBits(ID_BITS) !== ID_PCE) return undefined
   reader.skipBits(4 + 2 + 4)
   const [front, side, back] = [reader.readBits(4), reader.readBits(4), reader.readBits(4)]
   const [lfe, data, coupling] = [reader.readBits(2), reader.readBits(3), reader.readBits(4)]
   for (const bits of [4, 4, 3]) if (reader.readFlag()) reader.skipBits(bits)
-  let channels = lfe
+  let elements = ''
   for (let count = front + side + back; count > 0; count--) {
-    channels += reader.readFlag() ? 2 : 1
+    elements += reader.readFlag() ? '2' : '1'
     reader.skipBits(4)
   }
   reader.skipBits(lfe * 4 + data * 4 + coupling * 5)
-  if (reader.overrun || channels === 0) return undefined
-  return { channels, bytes: copyBits(block, ID_BITS, reader.position) }
-}
-
-/** @returns the bits, filled up with zeros, and a byte for a comment of 0 bytes */
-function copyBits(block: Buffer, from: number, to: number): Buffer {
-  const reader = new BitReader(block)
-  reader.skipBits(from)
-  const bytes = Buffer.alloc(Math.ceil((to - from) / 8) + 1)
-  for (let at = 0; reader.position < to; at++) {
-    const bits = Math.min(8, to - reader.position)
-    bytes[at] = reader.readBits(bits) << (8 - bits)
-  }
-  return bytes
+  if (reader.overrun) return undefined
+  // All begin in front, with the center and a pair.
+  if (coupling > 0 || front < Math.min(2, elements.length)) return 0
+  return CONFIGURATIONS.indexOf(elements + 'L'.repeat(lfe)) + 1
 }

@@ -47,8 +47,10 @@ export function programs(numbers: readonly number[]): string {
 
 /** Formats a list of tracks: `PID 258 (eac3) and 2 more`. */
 export function tracks(all: readonly Track[]): string {
-  const named = all.slice(0, 1).map(({ pid, label, codec, kind }) => {
-    return `PID ${pid} (${label ?? (codec === 'unknown' ? kind : codec)})`
+  const named = all.slice(0, 1).map(({ pid, label, codec, kind, parameters }) => {
+    const lacksChannels = codec === 'aac' && parameters && parameters.channels === undefined
+    const name = label ?? (codec === 'unknown' ? kind : codec)
+    return `PID ${pid} (${name}${lacksChannels ? ' without channel configuration' : ''})`
   })
   return named.join(', ') + more(all.length - named.length)
 }

@@ -429,9 +429,10 @@ export class Packager {
     const { wanted } = this.#selection
     const isSame = isSameSelection(wanted, this.#carried)
     this.#reportFacts()
-    if ((layoutChanged || !isSame) && this.#mayGoOn(wanted)) this.#awaitsKeyFrame = true
+    const isChanged = (layoutChanged || !isSame) && !this.#isWithoutAudio(wanted)
+    if (isChanged && this.#mayGoOn(wanted)) this.#awaitsKeyFrame = true
     if (this.#awaitsKeyFrame) return
-    if (layoutChanged || !isSame) this.#endTimeline()
+    if (isChanged) this.#endTimeline()
     if (layoutChanged)
       for (const writer of this.#writers.values()) if (!this.#isMain(writer)) writer.clear()
     this.#carry(wanted)
@@ -442,6 +443,13 @@ export class Packager {
     const before = this.#carried?.video
     if (video === undefined || before === undefined) return false
     return this.#planner.open !== undefined && isSameTrackLayout(video, before)
+  }
+
+  /** Whether the only change is that audio is not carried of which nothing was: its first frame told that players fail on it. */
+  #isWithoutAudio(wanted: CarriedTracks): boolean {
+    if (this.#carried?.audio === undefined) return false
+    const { audio, ...rest } = this.#carried
+    return !this.#selection.hasSent(audio) && isSameSelection(wanted, rest)
   }
 
   /** Gives each rendition its tracks. */

@@ -20,7 +20,6 @@ import type {
 } from '../codec/audio-frame.ts'
 import { decodeMpegAudioHeader } from '../codec/mpeg-audio.ts'
 import { decodeOpusAccessUnit } from '../codec/opus.ts'
-import type { ProgramConfig } from '../codec/program-config.ts'
 import type { AudioFormat, Eac3Substream, OpusFormat } from './audio-format.ts'
 import type { SampleStats } from './sample.ts'
 
@@ -63,12 +62,8 @@ export const FRAME_HEADER_BYTES = 8
 /** Maximum number of syncframes in a sample of E-AC-3: six with one block, each with seven more substreams. */
 const MAX_SYNCFRAMES = 48
 
-/**
- * @param signaled  parameters from a StreamMuxConfig, which may signal SBR explicitly; ADTS cannot
- * @param earlier  program_config_element of earlier frames: some encoders send it once
- */
-export function aacReader(signaled?: AudioParameters, earlier?: ProgramConfig): AudioFrameReader {
-  let programConfig = earlier
+/** @param signaled  parameters from a StreamMuxConfig, which may signal SBR explicitly; ADTS cannot */
+export function aacReader(signaled?: AudioParameters): AudioFrameReader {
   const sbr = /^mp4a\.40\.(5|29)$/.exec(signaled?.codecString ?? '')?.[1]
   const signaledKey =
     sbr === undefined ? '' : `${sbr} ${signaled?.sampleRate} ${signaled?.channels}`
@@ -77,10 +72,9 @@ export function aacReader(signaled?: AudioParameters, earlier?: ProgramConfig): 
     decodeHeader: decodeAdtsHeader,
     read: (bytes, at, stats) =>
       readFramed(bytes, at, decodeAdtsHeader, stats, ({ sizeBytes, parameters }) => {
-        const described = describeAdtsPayload(bytes, at, programConfig)
+        const described = describeAdtsPayload(bytes, at)
         if (described === undefined) return { sizeBytes, content: undefined }
         const { headerBytes } = described
-        programConfig = described.config.programConfig
         const config =
           sbr === undefined || signaled === undefined
             ? described.config

@@ -5,7 +5,6 @@
  */
 import { MAX_FRAMES, type AudioParameters } from '../codec/audio-frame.ts'
 import { LatmReader } from '../codec/latm.ts'
-import type { ProgramConfig } from '../codec/program-config.ts'
 import type { AudioFormat, OpusFormat } from './audio-format.ts'
 import {
   AC3_READER,
@@ -28,8 +27,6 @@ export type AudioSource =
       readonly codec: 'aac'
       /** Parameters from LATM that was converted to ADTS before; they may signal SBR explicitly. */
       readonly signaled?: AudioParameters
-      /** The latest program_config_element so far: some encoders send it once. */
-      readonly programConfig?: ProgramConfig
     }
   | { readonly codec: 'aac-latm' | 'mp3' | 'mp2' | 'ac3' | 'eac3' }
   | { readonly codec: 'opus'; readonly format: OpusFormat }
@@ -193,7 +190,7 @@ export class AudioSamples {
 function readerOf(source: AudioSource): AudioFrameReader {
   switch (source.codec) {
     case 'aac':
-      return aacReader(source.signaled, source.programConfig)
+      return aacReader(source.signaled)
     case 'aac-latm':
       return aacReader()
     case 'opus':

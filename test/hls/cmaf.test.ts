@@ -115,35 +115,48 @@ t.test('Opus is in CMAF, and not in transport stream', async (t) => {
   }
 })
 
-t.test('channels that AAC tells once are known behind a discontinuity', async (t) => {
-  const { parameters, ...rest } = AUDIO
-  const { channels: _, ...unknown } = parameters!
-  const track: Track = { ...rest, parameters: unknown }
-  // program_config_element of one channel in front, behind its id.
-  const element = Buffer.from('a0988000000000', 'hex')
-  const units = clip(12).map((value, index) => {
-    if (isVideo(value)) return value
-    const bytes = Buffer.concat(value.chunks)
-    for (let at = bytes.indexOf('fff14c', 0, 'hex'); at >= 0;) {
-      bytes[at + 3]! &= 0x3f
-      if (index < 10) element.copy(bytes, at + 7)
-      at = bytes.indexOf('fff14c', at + 1, 'hex')
+t.test(
+  'AAC whose headers do not tell the channels is left out from its first frame on',
+  async (t) => {
+    const { parameters, ...unknown } = AUDIO
+    const { channels: _, ...others } = parameters!
+    const track: Track = { ...AUDIO, parameters: others }
+    const units = clip(6).map((value) => (isVideo(value) ? value : { ...value, track }))
+    const first = units.findIndex((value) => !isVideo(value))
+    t.ok(first > 0, 'behind the first video')
+    const steps = [
+      program(programOf(VIDEO, unknown)),
+      ...units.slice(0, first).map(unit),
+      program(programOf(VIDEO, track)),
+      ...units.slice(first).map(unit),
+    ]
+    const { packager, of, outputs } = run(steps)
+    t.equal(packager.stats.droppedAudioPackets, units.filter((value) => !isVideo(value)).length)
+    for (const name of ['main', 'cmaf-video-1']) {
+      const segments = of(name)
+      t.strictSame(
+        segments.map(({ discontinuity, tracks }) => [discontinuity, tracks.map(({ pid }) => pid)]),
+        Array.from({ length: 3 }, () => [false, [VIDEO.pid]]),
+        name,
+      )
     }
-    return { ...value, track, chunks: [bytes] }
-  })
-  const half = units.length / 2
-  const { of } = run([
-    program(programOf(VIDEO, track)),
-    ...units.slice(0, half).map(unit),
-    'discontinuity',
-    program(programOf(VIDEO, track)),
-    ...units.slice(half).map(unit),
-  ])
-  const segments = of('cmaf-audio-1')
-  t.ok(segments.some(({ discontinuity }) => discontinuity))
-  t.ok(segments.every(({ map, sizeBytes }) => map !== undefined && sizeBytes > 0))
-  t.equal(new Set(segments.map(({ map }) => map!.uri)).size, 1)
-})
+    t.strictSame(
+      outputs.findLast(({ type }) => type === 'renditions'),
+      {
+        type: 'renditions',
+        renditions: ['main', 'cmaf-video-1'],
+      },
+    )
+    const codes = (tracks: 'all' | 'compatible') =>
+      run(steps, { tracks }).outputs.flatMap((each) => (each.type === 'fact' ? each.fact.code : []))
+    t.strictSame(codes('compatible'), ['TRACKS_LEFT_OUT'])
+    t.strictSame(codes('all'), ['TRACKS_NOT_IN_CMAF'])
+    const audio = run(steps, { tracks: 'all' })
+      .of('main')
+      .map(({ tracks }) => tracks.at(-1)?.pid)
+    t.strictSame(audio, [AUDIO.pid, AUDIO.pid, AUDIO.pid], 'with HLS_TRACKS=all')
+  },
+)
 
 t.test('AAC with several raw data blocks in a frame is told of', async (t) => {
   const blocks = clip(8).map((value) => {

@@ -1,8 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { encodeAudioSpecificConfig } from '../../src/codec/audio-specific-config.ts'
-import type { AacFormat } from '../../src/mp4/audio-format.ts'
 import { timescaleOf } from '../../src/mp4/init-segment.ts'
 import { AudioSamples, type AudioSource } from '../../src/mp4/audio-samples.ts'
 import { loas } from '../codec/latm-builder.ts'
@@ -35,40 +33,6 @@ t.test('a CRC behind the ADTS header leaves the sample, too', async (t) => {
   t.equal(push(new AudioSamples({ codec: 'aac' }), bytes)[0]!.sizeBytes, 55)
 })
 
-/** program_config_element of 5.1 with side speakers and a comment, as a raw_data_block begins with it. */
-function programConfigBlock(): Buffer {
-  const fields: [value: number, bits: number][] = [
-    [5, 3], // ID_PCE
-    ...([
-      [0, 4],
-      [1, 2],
-      [3, 4],
-    ] as [number, number][]),
-    ...([
-      [2, 4],
-      [1, 4],
-      [0, 4],
-      [1, 2],
-      [0, 3],
-      [0, 4],
-    ] as [number, number][]),
-    ...([
-      [0, 1],
-      [0, 1],
-      [0, 1],
-    ] as [number, number][]),
-    ...([
-      [0, 5],
-      [16, 5],
-      [17, 5],
-      [0, 4],
-    ] as [number, number][]),
-  ]
-  const bits = fields.map(([value, size]) => value.toString(2).padStart(size, '0')).join('')
-  const bytes = (bits.match(/.{1,8}/g) ?? []).map((byte) => parseInt(byte.padEnd(8, '0'), 2))
-  return Buffer.from([...bytes, 4, ...Buffer.from('Lavc')])
-}
-
 /** Frames of 64 bytes whose channels are not in the header. */
 function withoutChannels(count: number): Buffer {
   const bytes = adtsFrames(count, 64)
@@ -79,25 +43,7 @@ function withoutChannels(count: number): Buffer {
   return bytes
 }
 
-t.test('channels in a program_config_element are in the AudioSpecificConfig', async (t) => {
-  const bytes = withoutChannels(3)
-  programConfigBlock().copy(bytes, 7)
-  const samples = new AudioSamples({ codec: 'aac' })
-  const found = push(samples, bytes)
-  t.equal(found.length, 3, 'it is in force until the next one')
-  const format = found[0]!.format as AacFormat
-  t.ok(found.every((sample) => sample.format === format))
-  t.strictSame(format.parameters, {
-    codecString: 'mp4a.40.2',
-    sampleRate: 48_000,
-    channels: 6,
-  })
-  // Object type 2, rate index 3, channelConfiguration 0; then the element behind a byte boundary, without the comment.
-  t.equal(encodeAudioSpecificConfig(format.config).toString('hex'), '118004c8410001088000')
-  t.equal(samples.stats.dropped, 0)
-})
-
-t.test('AAC whose channels are not known yet is dropped', async (t) => {
+t.test('AAC whose headers do not tell the channels is dropped', async (t) => {
   const samples = new AudioSamples({ codec: 'aac' })
   t.strictSame(push(samples, withoutChannels(3)), [])
   t.equal(samples.stats.dropped, 3)

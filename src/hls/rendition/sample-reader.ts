@@ -51,20 +51,15 @@ export function createSampleReader(
     const sets = format?.codec === track.codec ? parameterSets : undefined
     return new VideoReader(new VideoSamples(track.codec, stats, sets))
   }
-  const source = audioSource(track, format)
+  const source = audioSource(track)
   return source && new AudioReader(source, stats)
 }
 
-function audioSource({ codec, parameters }: Track, earlier?: MediaFormat): AudioSource | undefined {
-  const { programConfig } = earlier?.codec === 'aac' ? earlier.config : {}
+function audioSource({ codec, parameters }: Track): AudioSource | undefined {
   switch (codec) {
     case 'aac':
       // Of LATM: ADTS cannot signal SBR.
-      return {
-        codec,
-        ...(isAudio(parameters) && { signaled: parameters }),
-        ...(programConfig && { programConfig }),
-      }
+      return { codec, ...(isAudio(parameters) && { signaled: parameters }) }
     case 'mp3':
     case 'ac3':
     case 'eac3':

@@ -41,13 +41,14 @@ export class TransportStreamWriter implements MediaWriter {
     return this.#open?.carried
   }
 
-  carry(carried: CarriedTracks | undefined, isSame: boolean): void {
+  carry(carried: CarriedTracks | undefined): void {
     this.#carried = carried
     if (carried === undefined) return
     const tracks = listTracks(carried)
+    const isWithoutNew = tracks.every(({ pid }) => this.#tracks.has(pid))
     this.#tracks = new Map(tracks.map((track) => [track.pid, track]))
     this.#writer.setProgram({ ...carried, tracks })
-    if (isSame && this.#open !== undefined) this.#open.carried = carried
+    if (isWithoutNew && this.#open !== undefined) this.#open.carried = carried
   }
 
   startTimeline(): void {

@@ -4,6 +4,7 @@
  * @module
  */
 import { totalBytes } from '../../binary/total-bytes.ts'
+import { AdtsChannels } from '../../codec/adts-channels.ts'
 import { AUDIO_DECODERS } from '../../codec/audio-decoders.ts'
 import { LatmReader } from '../../codec/latm.ts'
 import type { PesUnit } from '../pes-unit.ts'
@@ -16,7 +17,7 @@ import { decodePesHeader, pesBytes, PES_PREFIX_BYTES, type PesHeader } from '../
 import { type FramePes, FrameSplitter, type VideoPes } from './frame-splitter.ts'
 import { PesAssembler } from './pes-assembler.ts'
 import { StreamType } from '../psi/stream-type.ts'
-import { insertPts, replacePesPayload } from '../mux/pes-packetizer.ts'
+import { insertPts, overwritePesPayload, replacePesPayload } from '../mux/pes-packetizer.ts'
 import type { Times, TimestampUnwrapper } from '../timestamps.ts'
 import { VideoStream, type UnitContent } from './video-stream.ts'
 
@@ -28,6 +29,8 @@ export class ElementaryStream {
   readonly #video: VideoStream | undefined
   readonly #splitter: FrameSplitter | undefined
   readonly #audioClock: AudioFrameClock
+  /** Channels of AAC whose headers do not tell them; undefined until there was such a header. */
+  #adtsChannels: AdtsChannels | undefined
   /** Converter from LATM to ADTS; undefined for a stream that is not converted. */
   #latm: LatmReader | undefined
   /** Track according to the program map alone. */
@@ -177,11 +180,12 @@ export class ElementaryStream {
     }
   }
 
-  #inspect(pes: VideoPes, startsFrame: boolean): UnitContent {
-    const { codec, parameters, accessUnit, triedHeaders } = inspectUnit(
-      this.#track.codec,
-      pes.payload,
-    )
+  #inspect(raw: VideoPes, startsFrame: boolean): UnitContent {
+    const found = inspectUnit(this.#track.codec, raw.payload)
+    const { codec, accessUnit, triedHeaders } = found
+    const pes = codec === 'aac' ? this.#tellChannels(raw, found.parameters) : raw
+    const isChanged = pes !== raw
+    const { parameters } = isChanged ? inspectUnit(codec, pes.payload) : found
     if (accessUnit !== undefined) {
       this.#stats.nalUnits += accessUnit.nalUnits
       this.#stats.nalBytes += accessUnit.nalBytes
@@ -193,13 +197,22 @@ export class ElementaryStream {
     return this.#video.push(pes, accessUnit, startsFrame)
   }
 
+  /** @returns AAC with its channels in its headers, where a program_config_element tells them */
+  #tellChannels(pes: VideoPes, parameters: TrackParameters | undefined): VideoPes {
+    if (parameters !== undefined && parameters.channels === undefined)
+      this.#adtsChannels ??= new AdtsChannels(this.#stats)
+    if (pes.damaged || pes.afterLoss) this.#adtsChannels?.restart()
+    if (this.#adtsChannels === undefined || pes.damaged) return pes
+    const payload = this.#adtsChannels.push(pes.payload)
+    if (payload === pes.payload) return pes
+    const packets = overwritePesPayload(pes.chunks, pes.headerBytes, payload)
+    return { ...pes, chunks: [packets], payload }
+  }
+
   #learn(codec: Codec, found: TrackParameters | undefined, captionsSeen = false): void {
     const known = this.#track.parameters
     const closedCaptions = captionsSeen || known?.closedCaptions === true
-    // Some encoders send the number of channels of AAC once, in a program_config_element.
-    const isKnown =
-      found?.sampleRate !== undefined && areSameParameters({ ...known, ...found }, known)
-    const latest = isKnown ? known : (found ?? known)
+    const latest = found ?? known
     if (latest === undefined) return
     const parameters = closedCaptions ? { ...latest, closedCaptions } : latest
     if (areSameParameters(parameters, known)) return

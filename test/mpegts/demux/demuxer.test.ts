@@ -3,6 +3,7 @@ import { Demuxer, type DemuxerOutput } from '../../../src/mpegts/demux/demuxer.t
 import type { ProgramChoice } from '../../../src/mpegts/program-choice.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
+import { programConfig } from '../../codec/program-config-builder.ts'
 import { adtsFrames, h264AccessUnit } from '../../support/access-units.ts'
 import { demux, payloadOf, programsOf, readFixture, unitsOf } from '../demux.ts'
 import { patSection, pesPacket, pmtSection, TsBuilder, tsPacket } from '../ts-builder.ts'
@@ -985,3 +986,31 @@ t.test('labels and stream types of tracks', async (t) => {
     t.match(track, expected, `stream type ${streamType}, ${descriptors.toString('hex')}`)
   }
 })
+
+t.test(
+  'AAC tells in its headers the channels that a program_config_element has told once',
+  async (t) => {
+    const payloads = [programConfig('12 2L'), Buffer.alloc(0)].map((element) => {
+      const bytes = adtsFrames(3)
+      for (let at = 0; at < bytes.length; at += 64) {
+        bytes[at + 2]! &= 0xfe
+        bytes[at + 3]! &= 0x3f
+      }
+      element.copy(bytes, 7)
+      return bytes
+    })
+    const ts = new TsBuilder().program([AUDIO])
+    for (const [index, payload] of payloads.entries())
+      ts.unit(AUDIO.pid, pesPacket(payload, { ptsTicks: index * 5760, streamId: 0xc0 }))
+    const outputs = demux(ts.bytes)
+    t.match(programsOf(outputs).at(-1)!.tracks[0]!.parameters, { channels: 6 })
+    const sent = ts.bytes.subarray(2 * 188)
+    const told = unitsOf(outputs).flatMap(({ chunks }) => chunks)
+    const changes = [...Buffer.concat(told).entries()].flatMap(([at, byte]) =>
+      byte === sent[at] ? [] : [byte ^ sent[at]!],
+    )
+    // channel_configuration 6 in its place, in six headers.
+    t.strictSame(changes, Array.from({ length: 6 }, () => [0x01, 0x80]).flat())
+    t.ok(unitsOf(outputs).every((unit) => unit.payload.equals(payloadOf(unit))))
+  },
+)
