@@ -1,23 +1,24 @@
 /**
- * AAC whose channels are in a program_config_element (ISO/IEC 14496-3 4.4.1.1), which some encoders send once: where a channel
- * configuration has its elements, each ADTS header tells that one. Chromium refuses AAC without.
+ * AAC whose channels are in a program_config_element (ISO/IEC 14496-3 4.4.1.1), which some encoders send once. Chromium refuses
+ * channel configuration 0: each ADTS header gets the one with as many channels and, where that has other elements or another
+ * order, each frame the element, which decoders go by.
  *
  * @module
  */
-import { decodeAdtsHeader, HEADER_BYTES } from './adts.ts'
+import { decodeAdtsHeader, HEADER_BYTES, MAX_FRAME_BYTES, writeFrameBytes } from './adts.ts'
 import { findAudioFrame, MAX_FRAMES, type DecodeAudioFrameHeader } from './audio-frame.ts'
-import { readProgramConfig } from './program-config.ts'
+import { readProgramConfig, type ProgramConfig } from './program-config.ts'
 
 const NOTHING = Buffer.alloc(0)
 
 /** Inputs: `push` the elementary stream bytes of every PES packet in order, `restart` behind a loss. */
 export class AdtsChannels {
   readonly #stats: { triedHeaders: number }
-  /** Channel configuration of the latest program_config_element; 0 for none. */
-  #configuration = 0
-  /** Start of a header whose rest is in the next PES packet, as it was sent. */
+  /** The latest one. */
+  #program: ProgramConfig = { configuration: 0, element: undefined }
+  /** Start of a header whose rest is in the next PES packet. */
   #head = NOTHING
-  /** Offset of the next header from the start of the next PES packet; undefined until it is searched for. */
+  /** Offset of the next header behind `#head`, or of that in it; undefined until it is searched for. */
   #at: number | undefined
 
   /** @param stats  to count in */
@@ -31,45 +32,48 @@ export class AdtsChannels {
     this.#at = undefined
   }
 
-  /** @returns the bytes with the channels in their headers, in memory of their own if they differ */
+  /** @returns the bytes with the channels in their headers, in memory of their own if they differ; a cut header waits for its rest */
   push(payload: Buffer): Buffer {
     const decode: DecodeAudioFrameHeader = (bytes, at) => {
       this.#stats.triedHeaders++
       return decodeAdtsHeader(bytes, at)
     }
-    const begin = this.#head.length
-    const bytes = Buffer.concat([this.#head, payload])
+    const bytes = this.#head.length === 0 ? payload : Buffer.concat([this.#head, payload])
+    const pieces: Buffer[] = []
+    let begin = 0
     let at = this.#at
-    if (at === undefined || (hasHeader(bytes, at) && decode(bytes, at) === undefined)) {
-      const found = findAudioFrame(payload, decode)?.at
-      at = found === undefined ? undefined : begin + found
-    }
-    let isChanged = false
+    if (at === undefined || (hasHeader(bytes, at) && decode(bytes, at) === undefined))
+      at = findAudioFrame(bytes, decode)?.at
     for (let count = 0; at !== undefined && hasHeader(bytes, at); count++) {
       const header = count < MAX_FRAMES ? decode(bytes, at) : undefined
-      if (header !== undefined) {
-        if (lacksChannels(bytes, at)) {
-          const block = bytes.subarray(at + HEADER_BYTES, at + header.sizeBytes)
-          this.#configuration = readProgramConfig(block) ?? this.#configuration
-        }
-        if (this.#write(bytes, at)) isChanged = true
+      const told = header && this.#tell(bytes, at, header.sizeBytes)
+      if (told !== undefined) {
+        pieces.push(bytes.subarray(begin, at), told)
+        begin = at + HEADER_BYTES
       }
       at = header && at + header.sizeBytes
     }
-    this.#head = Buffer.from(bytes.subarray(at ?? bytes.length))
-    this.#at = at && Math.max(0, at - bytes.length)
-    // The rest of a header is expected to be like those before.
-    if (at !== undefined && this.#write(bytes, at)) isChanged = true
-    return isChanged ? bytes.subarray(begin) : payload
+    const end = Math.min(at ?? bytes.length, bytes.length)
+    this.#head = Buffer.from(bytes.subarray(end))
+    this.#at = at && at - end
+    if (pieces.length === 0 && bytes === payload && end === bytes.length) return payload
+    return Buffer.concat([...pieces, bytes.subarray(begin, end)])
   }
 
-  /** Writes the channel configuration into what there is of a header. */
-  #write(bytes: Buffer, at: number): boolean {
-    if (this.#configuration === 0 || at + 2 >= bytes.length || !lacksChannels(bytes, at))
-      return false
-    bytes[at + 2]! |= this.#configuration >> 2
-    bytes[at + 3]! |= (this.#configuration & 3) << 6
-    return true
+  /** @returns the header with the channels and, if the frame lacks it, the program_config_element; undefined if it stays as it is */
+  #tell(bytes: Buffer, at: number, sizeBytes: number): Buffer | undefined {
+    if (!lacksChannels(bytes, at)) return undefined
+    const own = readProgramConfig(bytes.subarray(at + HEADER_BYTES, at + sizeBytes))
+    this.#program = own ?? this.#program
+    const { configuration, element = NOTHING } = this.#program
+    if (configuration === 0) return undefined
+    const added =
+      own === undefined && sizeBytes + element.length <= MAX_FRAME_BYTES ? element : NOTHING
+    const header = Buffer.from(bytes.subarray(at, at + HEADER_BYTES))
+    header[2]! |= configuration >> 2
+    header[3]! |= (configuration & 3) << 6
+    writeFrameBytes(header, sizeBytes + added.length)
+    return Buffer.concat([header, added])
   }
 }
 
@@ -79,6 +83,5 @@ function hasHeader(bytes: Buffer, at: number): boolean {
 
 /** Whether the header has channel configuration 0 and no CRC, which would have to be another one. */
 function lacksChannels(bytes: Buffer, at: number): boolean {
-  const [flags = 0, high = 0, low = 0] = bytes.subarray(at + 1, at + 4)
-  return (flags & 1) === 1 && (high & 1) === 0 && (low & 0xc0) === 0
+  return (bytes[at + 1]! & 1) === 1 && (bytes[at + 2]! & 1) === 0 && (bytes[at + 3]! & 0xc0) === 0
 }

@@ -11,6 +11,12 @@ import { AAC_SAMPLE_RATES, type AudioSpecificConfig } from './audio-specific-con
 
 export const HEADER_BYTES = 7
 
+/** Largest frame length. */
+export const MAX_FRAME_BYTES = 0x1fff
+
+/** By profile. */
+const CODEC_STRINGS = ['mp4a.40.1', 'mp4a.40.2', 'mp4a.40.3', 'mp4a.40.4']
+
 /** Size of the CRC that follows the header unless `protection_absent` is set. */
 const CRC_BYTES = 2
 
@@ -57,18 +63,25 @@ export function describeAdtsPayload(bytes: Buffer, at: number): AdtsPayload | un
 export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | undefined {
   if (at + HEADER_BYTES > bytes.length) return undefined
   if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined
-  const objectType = (bytes[at + 2]! >> 6) + 1
+  const codecString = CODEC_STRINGS[bytes[at + 2]! >> 6]!
   const sampleRate = AAC_SAMPLE_RATES[(bytes[at + 2]! >> 2) & 0x0f]
   const channelConfiguration = ((bytes[at + 2]! & 1) << 2) | (bytes[at + 3]! >> 6)
   const sizeBytes = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
   if (sampleRate === undefined || sizeBytes <= HEADER_BYTES) return undefined
 
   const samples = AAC_FRAME_SAMPLES * ((bytes[at + 6]! & 3) + 1)
-  const parameters = { codecString: `mp4a.40.${objectType}`, sampleRate }
-  // 0: the channels are in a program_config_element of the payload.
-  if (channelConfiguration === 0) return { codec: 'aac', sizeBytes, samples, parameters }
   const channels = channelConfiguration === 7 ? 8 : channelConfiguration
-  return { codec: 'aac', sizeBytes, samples, parameters: { ...parameters, channels } }
+  // 0: the channels are in a program_config_element of the payload.
+  const parameters =
+    channels === 0 ? { codecString, sampleRate } : { codecString, sampleRate, channels }
+  return { codec: 'aac', sizeBytes, samples, parameters }
+}
+
+/** Writes the frame length into a header. */
+export function writeFrameBytes(header: Buffer, sizeBytes: number): void {
+  header[3] = (header[3]! & 0xfc) | (sizeBytes >> 11)
+  header[4] = (sizeBytes >> 3) & 0xff
+  header[5] = ((sizeBytes & 7) << 5) | (header[5]! & 0x1f)
 }
 
 /**

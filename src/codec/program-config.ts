@@ -13,28 +13,46 @@ import { BitReader } from '../binary/bit-reader.ts'
 const ID_PCE = 5
 const ID_BITS = 3
 
+/** Length of the comment at the end of the element. */
+const NO_COMMENT = Buffer.alloc(1)
+
 /** Elements of the channel configurations from 1 on (Table 1.19): one channel, two, and low frequencies. */
 const CONFIGURATIONS = ['1', '2', '12', '121', '122', '122L', '1222L']
 
-/**
- * @returns channelConfiguration 1-7 with the same elements in the same order, 0 for none; undefined when the raw_data_block does
- *   not begin with a program_config_element
- */
-export function readProgramConfig(block: Buffer): number | undefined {
+/** Channel configurations by their number of channels (Table 1.19). */
+const BY_CHANNELS = [0, 1, 2, 3, 4, 5, 6, 0, 7]
+
+export interface ProgramConfig {
+  /** channelConfiguration 1-7 with as many channels; 0 for none. */
+  readonly configuration: number
+  /** The element without its comment, as a raw_data_block begins with it; undefined where the configuration says it all. */
+  readonly element: Buffer | undefined
+}
+
+/** @returns undefined when the raw_data_block does not begin with a program_config_element */
+export function readProgramConfig(block: Buffer): ProgramConfig | undefined {
   const reader = new BitReader(block)
   if (reader.readBits(ID_BITS) !== ID_PCE) return undefined
   reader.skipBits(4 + 2 + 4)
   const [front, side, back] = [reader.readBits(4), reader.readBits(4), reader.readBits(4)]
   const [lfe, data, coupling] = [reader.readBits(2), reader.readBits(3), reader.readBits(4)]
   for (const bits of [4, 4, 3]) if (reader.readFlag()) reader.skipBits(bits)
+  let channels = lfe
   let elements = ''
   for (let count = front + side + back; count > 0; count--) {
-    elements += reader.readFlag() ? '2' : '1'
+    const isPair = reader.readFlag()
+    channels += isPair ? 2 : 1
+    elements += isPair ? '2' : '1'
     reader.skipBits(4)
   }
   reader.skipBits(lfe * 4 + data * 4 + coupling * 5)
   if (reader.overrun) return undefined
+  const configuration = coupling > 0 ? 0 : (BY_CHANNELS[channels] ?? 0)
   // All begin in front, with the center and a pair.
-  if (coupling > 0 || front < Math.min(2, elements.length)) return 0
-  return CONFIGURATIONS.indexOf(elements + 'L'.repeat(lfe)) + 1
+  const isUsual =
+    front >= Math.min(2, elements.length) &&
+    CONFIGURATIONS[configuration - 1] === elements + 'L'.repeat(lfe)
+  const end = Math.ceil(reader.position / 8)
+  const element = isUsual ? undefined : Buffer.concat([block.subarray(0, end), NO_COMMENT])
+  return { configuration, element }
 }

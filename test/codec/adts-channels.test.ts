@@ -8,6 +8,8 @@ import { programConfig } from './program-config-builder.ts'
 
 const FRAME_BYTES = 64
 
+const NOTHING = Buffer.alloc(0)
+
 /** Frames whose channels are not in their headers; the first one begins with a program_config_element. */
 function frames(count: number, element: Buffer): Buffer {
   const bytes = adtsFrames(count, FRAME_BYTES)
@@ -31,20 +33,31 @@ t.test(
     const elements = ['1', '2', '12', '12 1', '12 2', '12 2L', '122 2L']
     t.strictSame(
       elements.map((each) => readProgramConfig(programConfig(each))),
-      [1, 2, 3, 4, 5, 6, 7],
+      [1, 2, 3, 4, 5, 6, 7].map((configuration) => ({ configuration, element: undefined })),
     )
-    t.equal(readProgramConfig(programConfig('12', { side: '2' })), 5, 'side speakers')
+    const side = readProgramConfig(programConfig('12', { side: '2' }))
+    t.strictSame(side, { configuration: 5, element: undefined }, 'side speakers')
   },
 )
 
-t.test('a program_config_element has no channel configuration', async (t) => {
-  const config = (elements: string, side?: string) =>
-    readProgramConfig(programConfig(elements, { side }))
-  t.equal(config('21 2', '1'), 0, '5.1 as the encoder of ffmpeg orders it')
-  t.equal(config('1 2'), 0, 'a center in front, and a pair behind')
-  t.equal(config('2L'), 0)
-  t.equal(config('12 2LL'), 0)
-  t.equal(readProgramConfig(programConfig('12', { coupling: 1 })), 0)
+t.test('other elements or another order have the configuration of as many channels', async (t) => {
+  const orders: [elements: string, side: string, configuration: number][] = [
+    ['21', '12', 6],
+    ['1 2', '', 3],
+    ['2L', '', 3],
+    ['11', '', 2],
+    ['222 2', '', 7],
+  ]
+  for (const [elements, side, configuration] of orders) {
+    const block = programConfig(elements, { side })
+    const found = readProgramConfig(Buffer.concat([block.subarray(0, -1), Buffer.from('\x04Lavc')]))
+    t.strictSame(found, { configuration, element: block }, `${elements} ${side}`)
+  }
+})
+
+t.test('a program_config_element without a channel configuration', async (t) => {
+  for (const element of [programConfig('12 2222'), programConfig('12', { coupling: 1 })])
+    t.match(readProgramConfig(element), { configuration: 0 })
   t.equal(readProgramConfig(programConfig('12 2L').subarray(0, 6)), undefined, 'cut off')
   t.equal(readProgramConfig(new BitWriter().u(32, 0).bytes), undefined, 'of one channel')
 })
@@ -65,12 +78,31 @@ t.test(
     )
     for (let length = 2 * FRAME_BYTES + 7; length < 3 * FRAME_BYTES + 7; length++) {
       const channels = new AdtsChannels({ triedHeaders: 0 })
-      const told = pieces(sent, length).map((payload) => channels.push(payload))
+      const told = [...pieces(sent, length), NOTHING].map((payload) => channels.push(payload))
       t.ok(Buffer.concat(told).equals(expected), `PES packets of ${length} bytes`)
     }
     t.strictSame(channelsOf(sent), Array.from({ length: 20 }), 'the input is as it was')
   },
 )
+
+t.test('each frame gets a program_config_element of another order', async (t) => {
+  const element = programConfig('21', { side: '12' })
+  const sent = frames(20, element)
+  const expected: Buffer[] = []
+  for (let at = 0; at < sent.length; at += FRAME_BYTES) {
+    const added = at === 0 ? NOTHING : element
+    const header = Buffer.from(sent.subarray(at, at + 7))
+    header.writeUInt32BE(header.readUInt32BE(2) | 0x01_80_00_00, 2)
+    header[4] = (FRAME_BYTES + added.length) >> 3
+    header[5] = (header[5]! & 0x1f) | (((FRAME_BYTES + added.length) & 7) << 5)
+    expected.push(header, added, sent.subarray(at + 7, at + FRAME_BYTES))
+  }
+  for (let length = 2 * FRAME_BYTES + 7; length < 3 * FRAME_BYTES + 7; length++) {
+    const channels = new AdtsChannels({ triedHeaders: 0 })
+    const told = [...pieces(sent, length), NOTHING].map((payload) => channels.push(payload))
+    t.ok(Buffer.concat(told).equals(Buffer.concat(expected)), `PES packets of ${length} bytes`)
+  }
+})
 
 t.test('headers are found again behind a loss', async (t) => {
   const sent = frames(12, programConfig('2'))
@@ -86,7 +118,7 @@ t.test('headers are found again behind a loss', async (t) => {
 
 t.test('ADTS stays as it is', async (t) => {
   const isSame = (bytes: Buffer) => new AdtsChannels({ triedHeaders: 0 }).push(bytes) === bytes
-  t.ok(isSame(frames(3, programConfig('21 2', { side: '1' }))), 'without a channel configuration')
+  t.ok(isSame(frames(3, programConfig('12 2222'))), 'without a channel configuration')
   t.ok(isSame(frames(3, Buffer.alloc(0))), 'without a program_config_element')
   t.ok(isSame(adtsFrames(3, FRAME_BYTES)), 'with channels')
   const checked = frames(3, programConfig('2'))

@@ -17,7 +17,7 @@ import { decodePesHeader, pesBytes, PES_PREFIX_BYTES, type PesHeader } from '../
 import { type FramePes, FrameSplitter, type VideoPes } from './frame-splitter.ts'
 import { PesAssembler } from './pes-assembler.ts'
 import { StreamType } from '../psi/stream-type.ts'
-import { insertPts, overwritePesPayload, replacePesPayload } from '../mux/pes-packetizer.ts'
+import { insertPts, replacePesPayload } from '../mux/pes-packetizer.ts'
 import type { Times, TimestampUnwrapper } from '../timestamps.ts'
 import { VideoStream, type UnitContent } from './video-stream.ts'
 
@@ -197,7 +197,7 @@ export class ElementaryStream {
     return this.#video.push(pes, accessUnit, startsFrame)
   }
 
-  /** @returns AAC with its channels in its headers, where a program_config_element tells them */
+  /** @returns AAC with its channels in its headers, where a program_config_element has told them */
   #tellChannels(pes: VideoPes, parameters: TrackParameters | undefined): VideoPes {
     if (parameters !== undefined && parameters.channels === undefined)
       this.#adtsChannels ??= new AdtsChannels(this.#stats)
@@ -205,8 +205,8 @@ export class ElementaryStream {
     if (this.#adtsChannels === undefined || pes.damaged) return pes
     const payload = this.#adtsChannels.push(pes.payload)
     if (payload === pes.payload) return pes
-    const packets = overwritePesPayload(pes.chunks, pes.headerBytes, payload)
-    return { ...pes, chunks: [packets], payload }
+    const packets = replacePesPayload(pes.chunks, pes.headerBytes, payload)
+    return { ...pes, chunks: [packets], sizeBytes: packets.length, payload }
   }
 
   #learn(codec: Codec, found: TrackParameters | undefined, captionsSeen = false): void {

@@ -126,23 +126,6 @@ export function replacePesPayload(
   return packetizePes(chunks[0]!, pes)
 }
 
-/** @returns a copy of the transport packets of a PES packet with another payload of the same size */
-export function overwritePesPayload(
-  chunks: readonly Buffer[],
-  headerBytes: number,
-  payload: Buffer,
-): Buffer {
-  const packets = Buffer.concat(chunks)
-  let at = -headerBytes
-  for (let end = PACKET_BYTES; end <= packets.length; end += PACKET_BYTES) {
-    const begin = payloadOffset(packets, end - PACKET_BYTES) ?? end
-    const next = at + end - begin
-    if (next > 0) payload.copy(packets, begin + Math.max(0, -at), Math.max(0, at), next)
-    at = next
-  }
-  return packets
-}
-
 /**
  * Adds to PES_packet_length in place. An unbounded PES packet stays unbounded; a PES packet whose length exceeds the
  * field becomes unbounded.

@@ -1004,9 +1004,9 @@ t.test(
       ts.unit(AUDIO.pid, pesPacket(payload, { ptsTicks: index * 5760, streamId: 0xc0 }))
     const outputs = demux(ts.bytes)
     t.match(programsOf(outputs).at(-1)!.tracks[0]!.parameters, { channels: 6 })
-    const sent = ts.bytes.subarray(2 * 188)
-    const told = unitsOf(outputs).flatMap(({ chunks }) => chunks)
-    const changes = [...Buffer.concat(told).entries()].flatMap(([at, byte]) =>
+    const sent = Buffer.concat(payloads)
+    const told = Buffer.concat(unitsOf(outputs).map(({ payload }) => payload))
+    const changes = [...told.entries()].flatMap(([at, byte]) =>
       byte === sent[at] ? [] : [byte ^ sent[at]!],
     )
     // channel_configuration 6 in its place, in six headers.

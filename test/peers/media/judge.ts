@@ -322,11 +322,11 @@ function withoutInsertions(payload: Buffer): Buffer {
   return Buffer.concat(readNalUnits(payload).filter((nal) => ![7, 8, 9].includes(nal[0]! & 31)))
 }
 
-/** ffmpeg's muxer complains of equal times too, which were sent so. */
+/** What ffmpeg says behind its decoder: of equal times, which were sent so, and of channels whose order a later frame tells. */
+const BEHIND_DECODER = /non monotonically increasing dts to muxer|Guessed Channel Layout/
+
 export function ofDecoder(errors: string): string[] {
-  return errors
-    .split('\n')
-    .filter((line) => line !== '' && !line.includes('non monotonically increasing dts to muxer'))
+  return errors.split('\n').filter((line) => line !== '' && !BEHIND_DECODER.test(line))
 }
 
 /** The streams of one file after the other. */

@@ -158,6 +158,18 @@ export const CODECS: readonly MediaCase[] = [
     playlist: { ...USUAL, audioFrames: 346 },
   },
   {
+    name: 'aac-5.1-side',
+    input: 'AAC with 6 channels in an order of its own, which is sent once',
+    make: (clips) =>
+      clips.encode([
+        ...[...TEST_PATTERN, ...TONE, ...X264, ...AAC],
+        ...['-af', 'aformat=channel_layouts=5.1(side)'],
+      ]),
+    playlist: USUAL,
+    codecs: H264_AAC,
+    bytesOut: 'rewrapped',
+  },
+  {
     name: 'aac-frame-per-pes',
     input: 'one AAC frame per PES packet',
     make: (clips) =>
