@@ -8,10 +8,20 @@ import { networkOf } from './source-limiter.ts'
 
 const MAX_ATTEMPTS = 256
 
+/** Max time between two sweeps that counts as waiting; the rest is a stall, in which the host could not decide. */
+const MAX_STEP_US = 300_000
+
+interface Waiting {
+  readonly attempt: Attempt
+  /** Time that the attempt has waited, without stalls. */
+  waitedUs: number
+  sweptUs: number
+}
+
 /** Calling order: `hasRoomFor`, `push`; then `take` when the host decides, or `takeExpired` if it has not in time. */
 export class Backlog {
   /** Attempts by key, oldest first. */
-  readonly #attempts = new Map<string, Attempt>()
+  readonly #attempts = new Map<string, Waiting>()
 
   get size(): number {
     return this.#attempts.size
@@ -30,25 +40,32 @@ export class Backlog {
     if (this.size < free) return true
     const network = networkOf(address)
     const held = [...this.#attempts.values()].filter(
-      ({ remoteAddress }) => networkOf(remoteAddress) === network,
+      ({ attempt }) => networkOf(attempt.remoteAddress) === network,
     )
     return held.length < free
   }
 
   push(attempt: Attempt): void {
-    this.#attempts.set(attemptKey(attempt), attempt)
+    const waiting = { attempt, waitedUs: 0, sweptUs: attempt.arrivedUs }
+    this.#attempts.set(attemptKey(attempt), waiting)
   }
 
   /** @returns whether the attempt was still waiting */
   take(attempt: Attempt): boolean {
     const key = attemptKey(attempt)
-    return this.#attempts.get(key) === attempt && this.#attempts.delete(key)
+    return this.#attempts.get(key)?.attempt === attempt && this.#attempts.delete(key)
   }
 
-  /** @returns attempts that arrived at `untilUs` or before, removed from the backlog */
-  takeExpired(untilUs: number): Attempt[] {
-    const expired = [...this.#attempts.values()].filter(({ arrivedUs }) => arrivedUs <= untilUs)
-    for (const attempt of expired) this.take(attempt)
+  /** @returns attempts that have waited for `timeoutUs` without stalls, removed from the backlog */
+  takeExpired(timeoutUs: number, nowUs: number): Attempt[] {
+    const expired: Attempt[] = []
+    for (const [key, waiting] of this.#attempts) {
+      waiting.waitedUs += Math.min(nowUs - waiting.sweptUs, MAX_STEP_US)
+      waiting.sweptUs = nowUs
+      if (waiting.waitedUs < timeoutUs) continue
+      this.#attempts.delete(key)
+      expired.push(waiting.attempt)
+    }
     return expired
   }
 }

@@ -35,7 +35,7 @@ const TOMBSTONE_US = 3_000_000
 const MAX_REJECTIONS = 1024
 
 export interface ResponderOptions extends Terms {
-  /** Max time from the CONCLUSION to the decision of the accept hook. */
+  /** Max time from the CONCLUSION to the decision of the accept hook, without stalls of the process. */
   readonly acceptTimeoutUs: number
   readonly random: (bytes: number) => Buffer
   readonly nowUs: number
@@ -225,7 +225,7 @@ export class HandshakeResponder {
 
   /** Rejects attempts not decided in time; forgets closed connections and rejections after `TOMBSTONE_US`. */
   sweep(nowUs: number): void {
-    this.#expire(nowUs - this.#options.acceptTimeoutUs, RejectCode.TIMEOUT, nowUs)
+    this.#expire(this.#options.acceptTimeoutUs, RejectCode.TIMEOUT, nowUs)
     for (const [key, accepted] of this.#accepted) {
       if (!accepted.connection.closed) continue
       accepted.expiresUs = Math.min(accepted.expiresUs, nowUs + TOMBSTONE_US)
@@ -239,8 +239,8 @@ export class HandshakeResponder {
     }
   }
 
-  #expire(untilUs: number, code: RejectCode, nowUs: number): void {
-    for (const attempt of this.#backlog.takeExpired(untilUs)) {
+  #expire(timeoutUs: number, code: RejectCode, nowUs: number): void {
+    for (const attempt of this.#backlog.takeExpired(timeoutUs, nowUs)) {
       this.#reject(attempt, code, nowUs)
       this.#host.expire(attempt)
     }
@@ -249,7 +249,7 @@ export class HandshakeResponder {
   /** Rejects all waiting callers, and every later one. */
   close(nowUs: number): void {
     this.#closed = true
-    this.#expire(Infinity, RejectCode.CLOSE, nowUs)
+    this.#expire(0, RejectCode.CLOSE, nowUs)
   }
 
   #send(peer: Peer, datagram: Buffer): void {

@@ -46,7 +46,10 @@ export interface ListenerOptions {
   readonly idleTimeoutMs?: number
   /** Passphrase of callers, unless `accept` returns another; by default callers must not encrypt. */
   readonly passphrase?: string
-  /** Max time in milliseconds that `accept` may take; default 2500, since callers stop after 3000. */
+  /**
+   * Max time in milliseconds that `accept` may take, without stalls of the process; default 2500, since callers stop after
+   * 3000 unless they are set to wait for longer.
+   */
   readonly acceptTimeoutMs?: number
   /**
    * Decides about a caller. An exception rejects the caller with the number in its `rejectCode`; without one, with

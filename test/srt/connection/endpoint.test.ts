@@ -399,6 +399,23 @@ t.test('expires an attempt without a decision in time', async (t) => {
   t.equal(endpoint.connectionCount, 0)
 })
 
+t.test('does not count stalls of the process as time for the decision', async (t) => {
+  const { endpoint, conclude, attempts, expired, take } = createEndpoint()
+  const { sink, events } = createSink()
+  const tickLate = (fromUs: number, ticks: number) => {
+    for (let tick = 1; tick <= ticks; tick++) endpoint.tick(fromUs + tick * 500_000)
+  }
+  conclude({}, [hsBlock()], 1_000_000)
+  tickLate(1_000_000, 12)
+  t.strictSame(take(), [])
+  endpoint.decide(attempts[0]!, { sink }, 7_000_000)
+  t.strictSame(events, ['open'])
+  take()
+  conclude({ socketId: 2 }, [hsBlock()], 7_000_000)
+  tickLate(7_000_000, 24)
+  t.strictSame(expired, [attempts[1]], 'even if every tick is late')
+})
+
 t.test('limits the callers that wait for a decision', async (t) => {
   const { conclude, attempts, endpoint } = createEndpoint()
   const concludeFrom = (address: string, socketId: number) =>
