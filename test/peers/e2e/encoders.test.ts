@@ -77,14 +77,20 @@ const ENCODERS: readonly Encoder[] = [
     tools: ['srt-live-transmit'],
     encryption: true,
     // It drops what it reads before it is connected, reads in whole chunks, and never notices the end of its input: null
-    // packets push out what is left.
+    // packets push out what is left. Once refused it ends with 0, and with `-a:yes` waits for input instead.
     command: (file, url) => {
       const encoder = ['ffmpeg', ...ffmpeg(X264, file, 'pipe:1')].map(quote).join(' ')
       writeFileSync(`${file}.nulls`, nullPackets(140))
       const script = `
         mkfifo ${file}.fifo
-        srt-live-transmit -v -chunk:1316 file://con ${quote(`${url}&latency=${LATENCY_MS}&conntimeo=${CONNECT_MS}`)} < ${file}.fifo > ${file}.log 2>&1 & transmit=$!
-        { until grep -q 'SRT target connected' ${file}.log; do sleep 0.1; done; ${encoder}; cat ${file}.nulls; sleep 1; } > ${file}.fifo
+        srt-live-transmit -v -a:no -chunk:1316 file://con ${quote(`${url}&latency=${LATENCY_MS}&conntimeo=${CONNECT_MS}`)} < ${file}.fifo > ${file}.log 2>&1 & transmit=$!
+        {
+          until grep -q 'SRT target connected' ${file}.log; do
+            kill -0 $transmit || { cat ${file}.log >&2; exit 1; }
+            sleep 0.1
+          done
+          ${encoder}; cat ${file}.nulls; sleep 1
+        } > ${file}.fifo
         kill $transmit; wait $transmit; true`
       return ['sh', ['-c', script]]
     },
@@ -136,7 +142,7 @@ for (const encoder of ENCODERS) {
     const viewer = record(playlistUrl, stopViewing.signal)
     const [command, args] = encoder.command(source, ready.data['srt_url'])
     const program = start(t, command, args)
-    t.equal(await program.exit, 0, `the encoder is content: ${program.output()}`)
+    if (!t.equal(await program.exit, 0, `the encoder is content: ${program.output()}`)) return
     await until('the encoder is gone', async () => {
       const { body } = await api('status', { stream_id: 'studio' })
       return body.data['status'] === 'INTERRUPTED'
