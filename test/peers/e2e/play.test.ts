@@ -13,8 +13,9 @@ import { startRelay, type UdpRelay } from '../../support/udp-relay.ts'
 import { until } from '../../support/until.ts'
 import { requireTool } from '../support/tools.ts'
 
-/** Beside other tests a player may stand still for longer than the usual 120 ms. */
+/** Beside other tests a player may stand still for longer than the usual 120 ms, and the usual 3 s of a call. */
 const LATENCY_MS = 4000
+const CONNECT_MS = 30_000
 const LOSSY = { loss: 0.05, delayMs: 5, sparesHandshakes: true }
 const PLAYED_SEC = 10
 /** What a program may not have written yet when it ends, which is no fault of the stream. */
@@ -24,10 +25,10 @@ const UNWRITTEN_BYTES = 64 * 1316
 const READERS = {
   ffmpeg: (url, file) => {
     const input = '-f data -raw_packet_size 1316 -fflags nobuffer -probesize 32 -analyzeduration 0'
-    return `ffmpeg -v error ${input} -i '${url}&latency=${LATENCY_MS}000' -map 0 -c copy -f data -flush_packets 1 ${file}`
+    return `ffmpeg -v error ${input} -i '${url}&latency=${LATENCY_MS}000&connect_timeout=${CONNECT_MS}' -map 0 -c copy -f data -flush_packets 1 ${file}`
   },
   'srt-live-transmit': (url, file) =>
-    `srt-live-transmit -q -a:no '${url}&latency=${LATENCY_MS}' file://con > ${file}`,
+    `srt-live-transmit -q -a:no '${url}&latency=${LATENCY_MS}&conntimeo=${CONNECT_MS}' file://con > ${file}`,
   'gst-launch-1.0': (url, file) => {
     const [uri, streamId] = url.split('?streamid=')
     return `gst-launch-1.0 -q srtsrc uri=${uri} streamid='${streamId}' latency=${LATENCY_MS} ! filesink buffer-mode=2 location=${file}`
@@ -57,14 +58,26 @@ t.test('players get the bytes of the encoder', async (t) => {
     return { name, file, program: start(t, 'sh', ['-c', commandOf(playUrl, file)]) }
   })
   const count = () => server.status('studio').readers.length
-  await until('all of them read', () => count() === readers.length)
-  await until('all of them write', () =>
-    readers.every(({ file }) => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0),
-  )
+  const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  /** Waits for something that all players do, and says what each has done if one has ended or they do not. */
+  const untilAll = (what: string, isDone: () => boolean) =>
+    until(`all of them ${what}`, () => {
+      const gone = readers.find(({ program: { child } }) => child.exitCode !== null)
+      if (gone !== undefined) throw new Error(`${gone.name} has ended`)
+      return isDone()
+    }).catch((error: unknown) => {
+      t.comment(server.status('studio').readers)
+      for (const { name, file, program } of readers)
+        t.comment(`${name}: ${sizeOf(file)} bytes written; ${program.output()}`)
+      throw error
+    })
+  await untilAll('read', () => count() === readers.length)
+  await untilAll('write', () => readers.every(({ file }) => sizeOf(file) > 0))
   const { durationSec } = server.status('studio').totals
-  await until('all of them play', () => {
-    return server.status('studio').totals.durationSec > durationSec + PLAYED_SEC
-  })
+  await untilAll(
+    'play',
+    () => server.status('studio').totals.durationSec > durationSec + PLAYED_SEC,
+  )
   encoder.stop()
   await encoder.end
   const bytes = sent.bytes()
