@@ -10,7 +10,7 @@ import { makeCertificate } from '../support/certificate.ts'
 const PROGRAM = new URL('../../src/check/child.ts', import.meta.url)
 const PLAYLIST = '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n0.ts\n#EXT-X-ENDLIST\n'
 
-/** Without a limit: the check has the lowest priority, and no time at all on a busy machine. */
+/** Without a limit: the check has the lowest priority, and hardly any time on a busy machine. */
 const LONG_SEC = 3600
 
 /**
@@ -35,8 +35,17 @@ async function startUntrusted(t: Test, bodyOf: (path: string) => string) {
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, paths, closed }
 }
 
-/** Starts a check. @returns its summary */
+/** Starts a check, and another one if a request of it has run into its time limit. @returns the summary */
 async function check(t: Test, order: CheckOrder): Promise<CheckSummary> {
+  for (;;) {
+    const summary = await checkOnce(t, order)
+    const evidence = summary.findings.flatMap((finding) => finding.evidence).join()
+    if (!/(within|for) 10 s/.test(evidence)) return summary
+    t.comment(evidence)
+  }
+}
+
+async function checkOnce(t: Test, order: CheckOrder): Promise<CheckSummary> {
   const child = fork(PROGRAM, { env: {} })
   t.teardown(() => child.kill())
   child.send(order)
@@ -69,6 +78,6 @@ t.test('accepts an unknown certificate of no other origin', async (t) => {
 
 t.test('says that its size limit cut it short', async (t) => {
   const own = await startUntrusted(t, () => PLAYLIST)
-  const order = { url: `${own.url}/live.m3u8`, seconds: LONG_SEC, maxBytes: 100 }
+  const order = { url: `${own.url}/live.m3u8`, seconds: LONG_SEC, maxBytes: 10 }
   t.match(await check(t, order), { isCutShort: true })
 })
