@@ -44,9 +44,12 @@ async function openStudio(
     status,
     url: srtUrl.replace(`:${service.server.srtPort}?`, `:${relay.port}?`),
     warning: async (code: string) => (await status()).warnings.find((each) => each.code === code),
-    /** Number of such log lines. */
+    /** Messages of such log lines. */
     logged: (code: string) =>
-      lines.filter((line) => (JSON.parse(line) as LogLine).code === code).length,
+      lines
+        .map((line) => JSON.parse(line) as LogLine)
+        .filter((line) => line.code === code)
+        .map(({ msg }) => msg),
   }
 }
 
@@ -58,26 +61,37 @@ t.test(
   async (t) => {
     const delay = { delayMs: 50 }
     const studio = await openStudio(t, { forward: delay, backward: delay })
-    const encoder = publishDemo(t, `${studio.url}&latency=120`)
-    const { message } = await until('the warning', () => studio.warning('LATENCY_TOO_LOW'))
-    t.comment(message)
-    const [, neededMs, advisedMs] = /take (\d+)\. .* SRT_LATENCY_MS=(\d+)\.$/.exec(message) ?? []
-    t.ok(Number(neededMs) >= 400, 'the relay holds each datagram for 50 ms at least')
-    t.match(message, `Latency is 120 ms, 4 round trips take ${neededMs}. `)
-    t.match(message, `Set latency=${advisedMs}000 (ffmpeg, OBS: microseconds)`)
-    encoder.stop()
-    await encoder.end
-    await until('its end with the encoder', async () => !(await studio.warning('LATENCY_TOO_LOW')))
-
-    publishDemo(t, `${studio.url}&latency=${advisedMs}`)
-    const isJudged = async () => {
-      const { publisher } = await studio.status()
-      return (publisher?.['bytes_received'] ?? 0) > CLIP_BYTES
+    const logged = () => studio.logged('LATENCY_TOO_LOW')
+    let latencyMs = 120
+    for (let connections = 1; ; connections++) {
+      const encoder = publishDemo(t, `${studio.url}&latency=${latencyMs}`)
+      const isAdvised = connections > 1
+      await until(`a warning${isAdvised ? ', or 8 s of media' : ''}`, async () => {
+        const { publisher } = await studio.status()
+        const isJudged = isAdvised && (publisher?.['bytes_received'] ?? 0) > CLIP_BYTES
+        return isJudged || logged().length === connections
+      })
+      const message = logged()[connections - 1]
+      if (message === undefined) break
+      t.comment(message)
+      const [, neededMs, advisedMs] = /take (\d+)\. .* SRT_LATENCY_MS=(\d+)\.$/.exec(message) ?? []
+      t.ok(Number(neededMs) >= 400, 'the relay holds each datagram for 50 ms at least')
+      // On a machine that has become slower they may take longer than was advised.
+      t.ok(Number(neededMs) > latencyMs, 'four round trips take longer')
+      t.match(message, `Latency is ${latencyMs} ms, 4 round trips take ${neededMs}. `)
+      t.match(message, `Set latency=${advisedMs}000 (ffmpeg, OBS: microseconds)`)
+      if (!isAdvised) t.ok(await studio.warning('LATENCY_TOO_LOW'), 'the status has it too')
+      encoder.stop()
+      await encoder.end
+      await until(
+        'its end with the encoder',
+        async () => !(await studio.warning('LATENCY_TOO_LOW')),
+      )
+      t.equal(logged().length, connections, 'the log says it once')
+      latencyMs = Number(advisedMs)
     }
-    await until('8 s of media', isJudged)
-    t.match((await studio.status()).publisher, { latency_ms: Number(advisedMs), rtt_ms: Number })
+    t.match((await studio.status()).publisher, { latency_ms: latencyMs, rtt_ms: Number })
     t.equal(await studio.warning('LATENCY_TOO_LOW'), undefined)
-    t.equal(studio.logged('LATENCY_TOO_LOW'), 1, 'the log says it once')
   },
 )
 
@@ -93,7 +107,7 @@ t.test("warns of a line that fails for longer than the encoder's send buffer", a
   const { publisher } = await studio.status()
   t.ok(publisher!['packets_dropped']! > 0)
   await until('its end', async () => !(await studio.warning('LOSSES_NOT_REPAIRED')))
-  t.equal(studio.logged('LOSSES_NOT_REPAIRED'), 1)
+  t.equal(studio.logged('LOSSES_NOT_REPAIRED').length, 1)
 })
 
 t.test('warns of packets with a key that never arrived', async (t) => {
@@ -102,7 +116,7 @@ t.test('warns of packets with a key that never arrived', async (t) => {
   const { message } = await until('the warning', () => studio.warning('PACKETS_UNDECRYPTABLE'))
   t.comment(message)
   t.match(message, /^\d+ packets in 10 s could not be decrypted\. /)
-  t.equal(studio.logged('PACKETS_UNDECRYPTABLE'), 1)
+  t.equal(studio.logged('PACKETS_UNDECRYPTABLE').length, 1)
 })
 
 t.test('warns of packets beyond the receive window', async (t) => {
@@ -111,7 +125,7 @@ t.test('warns of packets beyond the receive window', async (t) => {
   const { message } = await until('the warning', () => studio.warning('WINDOW_OVERFLOW'))
   t.comment(message)
   t.match(message, /^\d+ packets in 10 s outran a missing one /)
-  t.equal(studio.logged('WINDOW_OVERFLOW'), 1)
+  t.equal(studio.logged('WINDOW_OVERFLOW').length, 1)
 })
 
 /** Data packets name the odd key (KK, draft-sharabayko-srt 3.1), which the encoder has not announced. */
