@@ -6,11 +6,13 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { checkStream } from '../../../src/check/index.ts'
-import { startService } from '../../support/service.ts'
+import type { EndpointName } from '../../../src/client/index.ts'
+import { callApi } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 import { openBrowser, playback, type Playback } from '../support/browser.ts'
 import { startEncoder } from '../support/live-encoder.ts'
 import { playerState } from '../support/hls-player.ts'
+import { createSecrets, startNodes, type NodeProcess } from '../support/node-processes.ts'
 import { STOCK_PLAYERS } from '../support/stock-players.ts'
 import { requireTool } from '../support/tools.ts'
 
@@ -29,6 +31,9 @@ const PLAYED_SEC = 1
 /** A look at the video takes time that the browser needs. */
 const SELDOM = { everyMs: 250 }
 
+/** Number of the latest requests of a page that are told if it does not play. */
+const TOLD_REQUESTS = 20
+
 /** Rules about time, which a busy machine breaks, and about BANDWIDTH, which is that of the slate. */
 const EXCEPT = new Set([
   ...['PLAYLIST_STALE', 'PARTS_STALE', 'BLOCKING_LATE', 'MEDIA_TRICKLED', 'DATE_OFF_CLOCK'],
@@ -40,15 +45,21 @@ t.test('stock players show slate, main and backup encoder in turn', async (t) =>
   const slateDir = t.testdir()
   const slate = join(slateDir, 'slate.ts')
   await startEncoder(t, slate, SIZE, { color: COLORS.slate, seconds: 2, isFine: true }).exit
-  const { server } = await startService(t, {
-    ...{ slateDir, slateAfterSec: 0, failbackSec: 1 },
+  // A process of its own: the browser's driver would take turns with the packets of the encoders.
+  const env = {
+    ...createSecrets(),
+    ...{ SLATE_DIR: slateDir, SLATE_AFTER_SEC: '0', FAILBACK_SEC: '1' },
     // A window in which a player that is late finds all of its segments.
-    hls: { playlistSegments: 60 },
-  })
-  const streamId = 'studio'
-  const { srtUrl, backupSrtUrl, masterUrl } = await server.startStream({
-    ...{ streamId, backup: true, slate: 'slate.ts', alwaysOn: true },
-  })
+    HLS_PLAYLIST_SEGMENTS: '60',
+  }
+  const [node] = (await startNodes(t, 'serve', env, 1)) as [NodeProcess]
+  const call = async (name: EndpointName, body: object = {}) =>
+    (await callApi(node.url, name, { stream_id: 'studio', ...body }, env.HMAC_SECRET)).body.data
+  const {
+    srt_url: srtUrl,
+    backup_srt_url: backupSrtUrl,
+    master_url: masterUrl,
+  } = await call('start-stream', { backup: true, slate: 'slate.ts', always_on: true })
   const playlistUrl = masterUrl.replace('master', 'cmaf-video-1')
   await until('three segments of the slate', async () => {
     const text = await (await fetch(playlistUrl)).text()
@@ -57,19 +68,21 @@ t.test('stock players show slate, main and backup encoder in turn', async (t) =>
   const checking = new AbortController()
   t.teardown(() => checking.abort())
   const check = checkStream({ url: masterUrl, seconds: 600, signal: checking.signal })
-  const context = await (await openBrowser(t)).newContext()
+  const browser = await openBrowser(t)
   const pageErrors: string[] = []
-  context.on('weberror', (error) => pageErrors.push(error.error().message))
   const screens = await Promise.all(
-    STOCK_PLAYERS.map(async ({ open, ...rest }) => ({
-      ...rest,
-      page: await open(context, masterUrl),
-    })),
+    STOCK_PLAYERS.map(async ({ open, ...rest }) => {
+      // A context of its own: players would wait for each other's held requests for one of the 6 connections.
+      const context = await browser.newContext()
+      context.on('weberror', (error) => pageErrors.push(error.error().message))
+      const page = await open(context, masterUrl)
+      return { ...rest, page, requests: noteRequests(page) }
+    }),
   )
   /** Waits until every player plays the source. */
   const play = (source: Source) =>
     Promise.all(
-      screens.map(async ({ name, page, errorsOf }) => {
+      screens.map(async ({ name, page, errorsOf, requests }) => {
         let from: Playback | undefined
         const isPlaying = async () => {
           if (hasGivenUp(await errorsOf(page))) {
@@ -84,11 +97,15 @@ t.test('stock players show slate, main and backup encoder in turn', async (t) =>
             now.framesDecoded > from.framesDecoded
           )
         }
-        await until(`${name} plays ${source}`, isPlaying, SELDOM)
+        await until(`${name} plays ${source}`, isPlaying, SELDOM).catch(async (error: unknown) => {
+          t.comment(`${name}:`, await mediaState(page), await errorsOf(page), requests)
+          t.comment(await call('status'), await (await fetch(playlistUrl)).text())
+          throw error
+        })
       }),
     )
   const connect = (source: 'main' | 'backup') =>
-    startEncoder(t, source === 'main' ? srtUrl : backupSrtUrl!, SIZE, {
+    startEncoder(t, source === 'main' ? srtUrl : backupSrtUrl, SIZE, {
       ...{ color: COLORS[source], isFine: true, retries: true },
     })
 
@@ -96,9 +113,10 @@ t.test('stock players show slate, main and backup encoder in turn', async (t) =>
   const main = connect('main')
   await play('main')
   const backup = connect('backup')
-  await until('the backup is ready', () =>
-    server.status(streamId).sources.some(({ source, ready }) => source === 'backup' && ready),
-  )
+  await until('the backup is ready', async () => {
+    const { sources } = (await call('status')) as { sources: { source: string; ready: boolean }[] }
+    return sources.some(({ source, ready }) => source === 'backup' && ready)
+  })
   main.kill('SIGKILL')
   await play('backup')
   backup.kill('SIGKILL')
@@ -122,11 +140,36 @@ t.test('stock players show slate, main and backup encoder in turn', async (t) =>
 })
 
 /**
- * Whether Video.js needs to be loaded anew, as by a page of its users: after a gap at a part behind a key frame it fetches the
- * part before it ten times, and where a segment ends between its requests for two playlists, it mistakes one for the next.
+ * Whether Video.js needs to be loaded anew, as by a page of its users: where it has played a part with a key frame to its end
+ * and waits for the next one, it fetches the same part ten times, and where a segment ends between its requests for two
+ * playlists, it mistakes one for the next.
  */
 function hasGivenUp(errors: readonly string[]): boolean {
   return errors.some((it) => it.startsWith('Playback cannot continue'))
+}
+
+/** The latest requests of a page, with the time of each answer. */
+function noteRequests(page: Page): string[] {
+  const notes: string[] = []
+  const note = (text: string) => {
+    notes.push(`${new Date().toISOString()} ${text}`)
+    if (notes.length > TOLD_REQUESTS) notes.shift()
+  }
+  page.on('request', (request) => note(`asks ${request.url()}`))
+  page.on('response', (response) => note(`${response.status()} ${response.url()}`))
+  page.on('requestfailed', (request) => note(`${request.failure()?.errorText} ${request.url()}`))
+  return notes
+}
+
+function mediaState(page: Page): Promise<object> {
+  return page.evaluate(`(() => {
+    const video = document.querySelector('video')
+    const { currentTime, readyState, networkState, paused, seeking, playbackRate, error } = video
+    const buffered = Array.from(video.buffered, (_, at) => [video.buffered.start(at), video.buffered.end(at)])
+    const { totalVideoFrames, droppedVideoFrames } = video.getVideoPlaybackQuality()
+    return { currentTime, buffered, readyState, networkState, paused, seeking, playbackRate,
+      totalVideoFrames, droppedVideoFrames, error: error && error.message }
+  })()`)
 }
 
 /** Color in the left half of the video; undefined while there is no frame or none of a source. */
