@@ -26,7 +26,7 @@ export class AdtsChannels {
     this.#stats = stats
   }
 
-  /** Searches for the next header. */
+  /** Forgets where the next header is. */
   restart(): void {
     this.#head = NOTHING
     this.#at = undefined
@@ -81,7 +81,7 @@ function hasHeader(bytes: Buffer, at: number): boolean {
   return at + HEADER_BYTES <= bytes.length
 }
 
-/** Whether the header has channel configuration 0 and no CRC, which would have to be another one. */
+/** Whether the header has channel configuration 0 and no CRC, which covers the header. */
 function lacksChannels(bytes: Buffer, at: number): boolean {
   return (bytes[at + 1]! & 1) === 1 && (bytes[at + 2]! & 1) === 0 && (bytes[at + 3]! & 0xc0) === 0
 }

@@ -16,8 +16,8 @@ const ID_BITS = 3
 /** Length of the comment at the end of the element. */
 const NO_COMMENT = Buffer.alloc(1)
 
-/** Elements of the channel configurations from 1 on (Table 1.19): one channel, two, and low frequencies. */
-const CONFIGURATIONS = ['1', '2', '12', '121', '122', '122L', '1222L']
+/** Elements of the channel configurations from 1 on (Table 1.19), in front and behind: one channel, two, and low frequencies. */
+const CONFIGURATIONS = ['1 ', '2 ', '12 ', '12 1', '12 2', '12 2L', '122 2L']
 
 /** Channel configurations by their number of channels (Table 1.19). */
 const BY_CHANNELS = [0, 1, 2, 3, 4, 5, 6, 0, 7]
@@ -48,10 +48,8 @@ export function readProgramConfig(block: Buffer): ProgramConfig | undefined {
   reader.skipBits(lfe * 4 + data * 4 + coupling * 5)
   if (reader.overrun) return undefined
   const configuration = coupling > 0 ? 0 : (BY_CHANNELS[channels] ?? 0)
-  // All begin in front, with the center and a pair.
-  const isUsual =
-    front >= Math.min(2, elements.length) &&
-    CONFIGURATIONS[configuration - 1] === elements + 'L'.repeat(lfe)
+  const order = `${elements.slice(0, front)} ${elements.slice(front)}${'L'.repeat(lfe)}`
+  const isUsual = CONFIGURATIONS[configuration - 1] === order
   const end = Math.ceil(reader.position / 8)
   const element = isUsual ? undefined : Buffer.concat([block.subarray(0, end), NO_COMMENT])
   return { configuration, element }

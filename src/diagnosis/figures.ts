@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Track } from '../mpegts/track.ts'
+import { lacksChannels, type Track } from '../mpegts/track.ts'
 
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
 
@@ -47,10 +47,10 @@ export function programs(numbers: readonly number[]): string {
 
 /** Formats a list of tracks: `PID 258 (eac3) and 2 more`. */
 export function tracks(all: readonly Track[]): string {
-  const named = all.slice(0, 1).map(({ pid, label, codec, kind, parameters }) => {
-    const lacksChannels = codec === 'aac' && parameters && parameters.channels === undefined
+  const named = all.slice(0, 1).map((track) => {
+    const { pid, label, codec, kind } = track
     const name = label ?? (codec === 'unknown' ? kind : codec)
-    return `PID ${pid} (${name}${lacksChannels ? ' without channel configuration' : ''})`
+    return `PID ${pid} (${name}${lacksChannels(track) ? ' without channel configuration' : ''})`
   })
   return named.join(', ') + more(all.length - named.length)
 }

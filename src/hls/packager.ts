@@ -429,10 +429,9 @@ export class Packager {
     const { wanted } = this.#selection
     const isSame = isSameSelection(wanted, this.#carried)
     this.#reportFacts()
-    const isChanged = (layoutChanged || !isSame) && !this.#isWithoutAudio(wanted)
-    if (isChanged && this.#mayGoOn(wanted)) this.#awaitsKeyFrame = true
+    if ((layoutChanged || !isSame) && this.#mayGoOn(wanted)) this.#awaitsKeyFrame = true
     if (this.#awaitsKeyFrame) return
-    if (isChanged) this.#endTimeline()
+    if (layoutChanged || !isSame) this.#endTimeline()
     if (layoutChanged)
       for (const writer of this.#writers.values()) if (!this.#isMain(writer)) writer.clear()
     this.#carry(wanted)
@@ -443,13 +442,6 @@ export class Packager {
     const before = this.#carried?.video
     if (video === undefined || before === undefined) return false
     return this.#planner.open !== undefined && isSameTrackLayout(video, before)
-  }
-
-  /** Whether the only change is that audio is not carried of which nothing was: its first frame told that players fail on it. */
-  #isWithoutAudio(wanted: CarriedTracks): boolean {
-    if (this.#carried?.audio === undefined) return false
-    const { audio, ...rest } = this.#carried
-    return !this.#selection.hasSent(audio) && isSameSelection(wanted, rest)
   }
 
   /** Gives each rendition its tracks. */

@@ -72,6 +72,11 @@ export function isSameTrackLayout(a: Track, b: Track): boolean {
   )
 }
 
+/** Whether AAC has frames whose headers do not tell its channels: players in browsers fail on it. */
+export function lacksChannels({ codec, parameters }: Track): boolean {
+  return codec === 'aac' && parameters !== undefined && parameters.channels === undefined
+}
+
 export function areSameParameters(
   a: TrackParameters | undefined,
   b: TrackParameters | undefined,

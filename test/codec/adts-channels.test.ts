@@ -47,6 +47,9 @@ t.test('other elements or another order have the configuration of as many channe
     ['2L', '', 3],
     ['11', '', 2],
     ['222 2', '', 7],
+    ['12 22L', '', 7],
+    ['12 2L', '2', 7],
+    ['122L', '', 6],
   ]
   for (const [elements, side, configuration] of orders) {
     const block = programConfig(elements, { side })

@@ -136,7 +136,12 @@ t.test(
       const segments = of(name)
       t.strictSame(
         segments.map(({ discontinuity, tracks }) => [discontinuity, tracks.map(({ pid }) => pid)]),
-        Array.from({ length: 3 }, () => [false, [VIDEO.pid]]),
+        [
+          [false, name === 'main' ? [VIDEO.pid, AUDIO.pid] : [VIDEO.pid]],
+          [true, [VIDEO.pid]],
+          [false, [VIDEO.pid]],
+          [false, [VIDEO.pid]],
+        ],
         name,
       )
     }

@@ -12,7 +12,7 @@
  */
 import { NULL_PID } from '../../mpegts/packet.ts'
 import { isCarriedInPes, StreamType } from '../../mpegts/psi/stream-type.ts'
-import type { Codec, Program, Track } from '../../mpegts/track.ts'
+import { lacksChannels, type Codec, type Program, type Track } from '../../mpegts/track.ts'
 import type { Format, RenditionName } from '../file-names.ts'
 import { findUngrouped } from './audio-groups.ts'
 
@@ -164,17 +164,13 @@ function isCompatible(track: Track, format: Format): boolean {
   if (kind === 'video') return VIDEO_CODECS.has(codec)
   // HLS players do not find AC-3 in private PES packets (DVB).
   const isFound = format === 'cmaf' || streamType !== StreamType.PRIVATE_PES
-  // The channels of Opus are in a descriptor alone, and hls.js fails on AAC whose headers do not tell them.
-  if ((codec === 'aac' || codec === 'opus') && lacksChannels(track)) return false
+  // The channels of Opus are in a descriptor alone.
+  if (codec === 'opus' && track.parameters?.channels === undefined) return false
+  if (lacksChannels(track)) return false
   if (kind === 'audio') return (AUDIO_CODECS[format].has(codec) || mayBeMp3(track)) && isFound
   // The metadata descriptors name the format (Timed Metadata for HTTP Live Streaming, section 2).
   const mayBeId3 = streamType === StreamType.METADATA_PES || streamType === StreamType.PRIVATE_PES
   return mayBeId3 && descriptors.includes('ID3 ')
-}
-
-/** Whether the headers of the audio do not tell its channels, as far as known. */
-export function lacksChannels({ parameters }: Track): boolean {
-  return parameters !== undefined && parameters.channels === undefined
 }
 
 /** MPEG audio counts as MP2 until a frame tells the layer. */

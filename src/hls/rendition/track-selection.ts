@@ -8,11 +8,10 @@ import { decodeAdtsHeader } from '../../codec/adts.ts'
 import { findAudioFrame } from '../../codec/audio-frame.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
-import type { Program, Track } from '../../mpegts/track.ts'
+import { lacksChannels, type Program, type Track } from '../../mpegts/track.ts'
 import type { SourceFact } from '../source-fact.ts'
 import {
   chooseTracks,
-  lacksChannels,
   selectTracks,
   type CarriedTracks,
   type TrackChoice,
@@ -103,18 +102,13 @@ export class TrackSelection {
     this.#choices = []
   }
 
-  /** Whether media of the track was pushed. */
-  hasSent({ pid }: Track): boolean {
-    return this.#seenPids.has(pid)
-  }
-
   /**
-   * Whether a PES packet is of a track that has had a frame, and is not left out for its channels. Encoders without an audio input send AAC
-   * without any: players fail on it, so it counts as silence until the first frame.
+   * Whether a PES packet is of a track that has had a frame, and is not left out for its channels. Encoders without an audio
+   * input send AAC without any: players fail on it, so it counts as silence until the first frame.
    */
   hasFrames({ track, payload }: PesUnit): boolean {
     const { pid, codec, parameters } = track
-    if (codec === 'aac' && lacksChannels(track)) return this.#policy.policy === 'all'
+    if (lacksChannels(track)) return this.#policy.policy === 'all'
     if (codec !== 'aac' || parameters !== undefined || this.#seenPids.has(pid)) return true
     const before = this.#frameless.get(pid) ?? NOTHING
     const bytes = Buffer.concat([before, payload])

@@ -41,14 +41,13 @@ export class TransportStreamWriter implements MediaWriter {
     return this.#open?.carried
   }
 
-  carry(carried: CarriedTracks | undefined): void {
+  carry(carried: CarriedTracks | undefined, isSame: boolean): void {
     this.#carried = carried
     if (carried === undefined) return
     const tracks = listTracks(carried)
-    const isWithoutNew = tracks.every(({ pid }) => this.#tracks.has(pid))
     this.#tracks = new Map(tracks.map((track) => [track.pid, track]))
     this.#writer.setProgram({ ...carried, tracks })
-    if (isWithoutNew && this.#open !== undefined) this.#open.carried = carried
+    if (isSame && this.#open !== undefined) this.#open.carried = carried
   }
 
   startTimeline(): void {

@@ -202,7 +202,9 @@ export class ElementaryStream {
     if (parameters !== undefined && parameters.channels === undefined)
       this.#adtsChannels ??= new AdtsChannels(this.#stats)
     if (pes.damaged || pes.afterLoss) this.#adtsChannels?.restart()
-    if (this.#adtsChannels === undefined || pes.damaged) return pes
+    // Padding is no part of the elementary stream.
+    const isPadding = pes.headerBytes <= PES_PREFIX_BYTES
+    if (this.#adtsChannels === undefined || pes.damaged || isPadding) return pes
     const payload = this.#adtsChannels.push(pes.payload)
     if (payload === pes.payload) return pes
     const packets = replacePesPayload(pes.chunks, pes.headerBytes, payload)
