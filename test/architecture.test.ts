@@ -40,7 +40,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   'srt/index.ts': ['srt', 'srt/wire', 'srt/io'],
   codec: ['binary'],
-  mpegts: ['codec'],
+  mpegts: ['codec', 'binary'],
   'mpegts/psi': ['mpegts', 'binary'],
   'mpegts/mux': ['mpegts', 'mpegts/psi', 'binary', 'codec'],
   'mpegts/demux': ['mpegts', 'mpegts/psi', 'mpegts/mux', 'binary', 'codec'],

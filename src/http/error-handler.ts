@@ -51,9 +51,10 @@ export function writeRefusal(
   response: ServerResponse,
   refusal: MillraceError,
   headers: Headers = [],
+  status = refusal.httpStatus,
 ): void {
   const { text, headers: own } = envelopeOf(refusal)
-  writeResponse(response, refusal.httpStatus, [...headers, ...own], text)
+  writeResponse(response, status, [...headers, ...own], text)
 }
 
 interface PreparedEnvelope {

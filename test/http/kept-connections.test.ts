@@ -264,6 +264,22 @@ t.test('the end of the server takes no new connection while it waits for a reply
 })
 
 t.test(
+  'a request with more than 100 header fields is refused, and the connection goes on',
+  async (t) => {
+    const { app, sent } = await serve(t)
+    const client = new Client(t, app)
+    const fields = (count: number) => `Host: x\r\n${'a: b\r\n'.repeat(count - 1)}\r\n`
+    for (const path of ['/video/demo/playlist.m3u8', '/health', '/nowhere']) {
+      const [reply] = await client.ask(`GET ${path} HTTP/1.1\r\n${fields(101)}`)
+      t.match(reply, /^HTTP\/1\.1 431 .*more than 100 header fields/s, path)
+    }
+    t.strictSame(sent, [])
+    const [reply] = await client.ask(`GET /video/demo/playlist.m3u8 HTTP/1.1\r\n${fields(100)}`)
+    t.match(reply, /^HTTP\/1\.1 200 /)
+  },
+)
+
+t.test(
   'a request with more than one Host field is refused, and the connection goes on',
   async (t) => {
     const { app, sent } = await serve(t)
