@@ -10,6 +10,7 @@
  * @module
  */
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
+import { storePackets } from '../mpegts/mux/packet-memory.ts'
 import { SlabPool } from '../mpegts/mux/slab-pool.ts'
 import type { PesUnit } from '../mpegts/pes-unit.ts'
 import { PSI_BYTES } from '../mpegts/mux/program-tables.ts'
@@ -48,6 +49,7 @@ import {
 } from './rendition/rendition-writer.ts'
 import { RenditionBarrier } from './rendition/rendition-barrier.ts'
 import { noSampleStats, type SampleStats } from './rendition/sample-reader.ts'
+import type { WaitingMemory } from './rendition/track-queues.ts'
 import { TrackSelection } from './rendition/track-selection.ts'
 import type { SourceFact } from './source-fact.ts'
 import type { DateRange } from './date-range.ts'
@@ -134,8 +136,16 @@ function isBehindPart(output: PackagerOutput): boolean {
   return isAudioRendition(rendition) ? parts.length > 0 : parts.at(-1)?.endsTimeline === true
 }
 
-/** Maximum size of queued PES packets, and of segments that wait for a rendition, in segments of maximum size. */
+/** Maximum memory of queued PES packets, and of segments that wait for a rendition, in segments of maximum size. */
 const MAX_WAITING_SEGMENTS = 2
+
+/** Numbers of what was done for PES packets on their way to their segments; they only grow. */
+export interface PlacingStats {
+  /** Renditions that looked for media to place, once for each PES packet. */
+  visits: number
+  /** PES packets copied, since they wait. */
+  copies: number
+}
 
 /**
  * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
@@ -160,6 +170,10 @@ export class Packager {
     otherDroppedPackets: 0,
   }
   readonly #samples = noSampleStats()
+  readonly #placing: PlacingStats = { visits: 0, copies: 0 }
+  readonly #waiting: WaitingMemory = { bytes: 0 }
+  /** Writers by the PIDs that they carry. */
+  #takers = new Map<number, RenditionWriter[]>()
   /** PIDs of video whose parameter sets are in the samples of CMAF. */
   readonly #inBandPids = new Set<number>()
   /** Tracks of the main rendition. */
@@ -176,7 +190,8 @@ export class Packager {
     this.#policy = { formats, policy: tracks }
     const partSec = formats.includes('cmaf') ? options.partSec : undefined
     this.#lowLatency = (earlier?.targets.partTargetSec ?? partSec) !== undefined
-    this.#writerOptions = { epoch, maxSegmentBytes, slabs, samples: this.#samples }
+    const [samples, waiting] = [this.#samples, this.#waiting]
+    this.#writerOptions = { epoch, maxSegmentBytes, slabs, samples, waiting }
     this.#selection = new TrackSelection(this.#policy)
     this.#planner = new CutPlanner({ ...options, partSec, maxSegmentBytes })
     this.#outputs = new RenditionBarrier({
@@ -214,6 +229,10 @@ export class Packager {
     return this.#samples
   }
 
+  get placingStats(): Readonly<PlacingStats> {
+    return this.#placing
+  }
+
   /** See `CutPlanner.gopSec`. */
   get gopSec(): number | undefined {
     return this.#planner.gopSec
@@ -224,11 +243,10 @@ export class Packager {
     return this.#planner.dateMs
   }
 
-  /** Total size of the waiting PES packets, the open segments and the segments that wait for other renditions. */
+  /** Total memory of the waiting PES packets, the open segments and the segments that wait for other renditions. */
   get queuedBytes(): number {
-    let sizeBytes = this.#outputs.sizeBytes
-    for (const { waitingBytes, openBytes } of this.#writers.values())
-      sizeBytes += waitingBytes + openBytes
+    let sizeBytes = this.#outputs.sizeBytes + this.#waiting.bytes
+    for (const { openBytes } of this.#writers.values()) sizeBytes += openBytes
     return sizeBytes
   }
 
@@ -373,13 +391,32 @@ export class Packager {
     if (isReference) this.#apply(this.#planner.push(unit, wallMs, this.#openBytes))
     else this.#planner.observe(unit)
     const isBeforeStart = isReference && this.#planner.open === undefined
-    for (const writer of this.#writers.values()) {
+    let copy: PesUnit | undefined
+    // The others have nothing new to place.
+    const writers = isReference ? this.#writers.values() : this.#takersOf(unit)
+    for (const writer of writers) {
       if (references && !writer.isReference) continue
+      this.#placing.visits++
       if (!isBeforeStart || !writer.isReference) writer.push(unit)
       this.#advance(writer)
-      writer.keep()
+      if (!writer.isHolding(unit)) continue
+      copy ??= this.#copy(unit)
+      writer.keep(copy)
     }
-    this.#limitWaiting()
+    const maxBytes = MAX_WAITING_SEGMENTS * this.#writerOptions.maxSegmentBytes
+    if (isReference && this.#outputs.sizeBytes > maxBytes) this.#flush()
+    if (this.#waiting.bytes > maxBytes)
+      for (const writer of this.#writers.values()) if (!writer.isReference) writer.clear()
+  }
+
+  #takersOf({ track }: PesUnit): readonly RenditionWriter[] {
+    return this.#takers.get(track.pid) ?? []
+  }
+
+  /** Copies the packets: what else is in the received payloads, or in a pool of Node.js, is not kept. */
+  #copy(unit: PesUnit): PesUnit {
+    this.#placing.copies++
+    return { ...unit, chunks: [storePackets(unit.chunks, unit.sizeBytes)] }
   }
 
   /** Size of the largest open segment of a rendition whose lead track is the reference track. */
@@ -408,9 +445,7 @@ export class Packager {
     const isDamaged = unit.damaged && unit.randomAccess
     const isOversize = unit.sizeBytes + PSI_BYTES > this.#writerOptions.maxSegmentBytes
     if (!isDamaged && !isOversize) return true
-    const takers = [...this.#writers.values()].filter(
-      (writer) => writer.carries(unit.track.pid) && this.#isCounted(writer),
-    )
+    const takers = this.#takersOf(unit).filter((writer) => this.#isCounted(writer))
     const isMain = takers.some((writer) => this.#isMain(writer))
     if (takers.length > (isMain ? 1 : 0)) this.#stats.otherDroppedPackets++
     if (isMain) this.#stats[isDamaged ? 'damagedPackets' : 'oversizePackets']++
@@ -456,7 +491,13 @@ export class Packager {
     for (const name of wanted.keys()) {
       if (!this.#writers.has(name)) this.#addWriter(name)
     }
-    for (const [name, writer] of this.#writers) writer.carry(wanted.get(name), this.#reference?.pid)
+    this.#takers = new Map()
+    for (const [name, writer] of this.#writers) {
+      const carried = wanted.get(name)
+      writer.carry(carried, this.#reference?.pid)
+      for (const { pid } of carried === undefined ? [] : listTracks(carried))
+        this.#takers.set(pid, [...(this.#takers.get(pid) ?? []), writer])
+    }
     const renditions = listRenditions(wanted)
     if (renditions.join() === this.#renditions.join()) return
     this.#renditions = renditions
@@ -526,14 +567,6 @@ export class Packager {
     const variants = [...this.#writers.values()].filter((it) => it.misaligned).length
     if (writer.misaligned) this.#report({ code: 'VARIANTS_NOT_ALIGNED', variants, targetSec })
     if (writer.audioOutOfStep) this.#report({ code: 'AUDIO_OUT_OF_STEP', targetSec })
-  }
-
-  #limitWaiting(): void {
-    const maxBytes = MAX_WAITING_SEGMENTS * this.#writerOptions.maxSegmentBytes
-    if (this.#outputs.sizeBytes > maxBytes) this.#flush()
-    const others = [...this.#writers.values()].filter((writer) => !writer.isReference)
-    const waitingBytes = others.reduce((sum, writer) => sum + writer.waitingBytes, 0)
-    if (waitingBytes > maxBytes) for (const writer of others) writer.clear()
   }
 
   #reportFacts(): void {

@@ -39,7 +39,7 @@ import { Slate } from './slate.ts'
 import { Source } from './source.ts'
 import { Sources, type SourceChange } from './sources.ts'
 import { Totals } from './totals.ts'
-import { SILENT_PACKET_US, workOfPackaging, workOfSamples } from './work-budget.ts'
+import { SILENT_PACKET_US, workOfPackaging, workOfPlacing, workOfSamples } from './work-budget.ts'
 
 /** Time before the expiry of a key from which on its encoder is warned of. */
 const KEY_EXPIRING_SEC = 600
@@ -113,8 +113,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   readonly #readers = new Readers()
   /** Expiries of the keys that were announced last. */
   readonly #announcedExpiryMs = new Map<SourceName, number>()
-  /** Cost of the packager's samples that a budget has paid. */
-  #samplesUs = 0
+  /** Cost of packaging that a budget has paid. */
+  #packagedUs = 0
   #hasLeft = false
   #tracks: readonly Track[]
 
@@ -502,9 +502,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   #take(outputs: readonly PackagerOutput[]): void {
-    const samplesUs = workOfSamples(this.#packager.sampleStats)
-    this.#sources.spend(samplesUs - this.#samplesUs)
-    this.#samplesUs = samplesUs
+    const { sampleStats, placingStats } = this.#packager
+    const packagedUs = workOfSamples(sampleStats) + workOfPlacing(placingStats)
+    this.#sources.spend(packagedUs - this.#packagedUs)
+    this.#packagedUs = packagedUs
     for (const output of outputs) {
       this.#sources.spend(workOfPackaging(output))
       switch (output.type) {

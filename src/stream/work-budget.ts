@@ -194,6 +194,15 @@ export function workOfSamples(stats: SampleStats): number {
   )
 }
 
+/** CPU cost of a rendition that looks for media to place, and of a copy of a PES packet that waits. */
+const VISIT_US = 0.5
+const COPY_US = 2
+
+/** CPU cost of placing PES packets so far, in nominal microseconds. */
+export function workOfPlacing({ visits, copies }: Packager['placingStats']): number {
+  return visits * VISIT_US + copies * COPY_US
+}
+
 /** CPU cost of a demuxer output that `workOfStats` does not include, in nominal microseconds. */
 export function workOfMedia(output: DemuxerOutput): number {
   if (output.type === 'program') return PROGRAM_US + output.program.tracks.length * TRACK_US

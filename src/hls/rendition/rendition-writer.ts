@@ -32,7 +32,13 @@ import { type Part, createSegment, type Segment } from '../store/segment.ts'
 import { isSameSelection, leadTrack, listTracks, type CarriedTracks } from './rendition-tracks.ts'
 import { CmafWriter } from './cmaf-writer.ts'
 import type { MediaWriter } from './media-writer.ts'
-import { TrackQueues, type PlacingWindow, type QueuedPes, type TrackQueue } from './track-queues.ts'
+import {
+  TrackQueues,
+  type PlacingWindow,
+  type QueuedPes,
+  type TrackQueue,
+  type WaitingMemory,
+} from './track-queues.ts'
 import { TransportStreamWriter } from './transport-stream-writer.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
 
@@ -57,6 +63,8 @@ export interface RenditionWriterOptions {
   readonly slabs: SlabPool
   /** Counters of the samples of all renditions. */
   readonly samples: SampleStats
+  /** Memory of the waiting PES packets of all renditions. */
+  readonly waiting: WaitingMemory
 }
 
 /** The parts of a segment precede it. */
@@ -77,7 +85,7 @@ const MAX_PENDING = 16
 
 /**
  * Calling order: `carry` tracks and `push` their PES packets; `start` each planned segment, `end` its parts and then the
- * segment. `advance` returns complete parts and segments; then `keep` copies the PES packet if it waits.
+ * segment. `advance` returns complete parts and segments; then `keep` a copy of a PES packet that it `isHolding` still.
  *
  * A segment begins with a PES packet of the lead track: the video or, without video, the audio.
  */
@@ -101,7 +109,7 @@ export class RenditionWriter {
     this.#options = options
     this.#isAudio = isAudioRendition(options.name)
     this.#media = createMediaWriter(options)
-    this.#queues = new TrackQueues(options.maxSegmentBytes)
+    this.#queues = new TrackQueues(options.maxSegmentBytes, options.waiting)
   }
 
   get name(): RenditionName {
@@ -121,11 +129,6 @@ export class RenditionWriter {
   /** Size of the open segment. */
   get openBytes(): number {
     return this.#media.sizeBytes
-  }
-
-  /** Size of the waiting PES packets. */
-  get waitingBytes(): number {
-    return this.#queues.sizeBytes
   }
 
   /** Number of PES packets dropped because the open segment would have exceeded its maximum size. */
@@ -169,10 +172,6 @@ export class RenditionWriter {
     if (!isSame || isReference !== this.#isReference) this.#queues.carry(carried, isReference)
     this.#carried = carried
     this.#isReference = isReference
-  }
-
-  carries(pid: number): boolean {
-    return this.#queues.get(pid) !== undefined
   }
 
   /** Borrows the chunks of the PES packet until `keep`. */
@@ -271,9 +270,14 @@ export class RenditionWriter {
     return outputs ?? NO_OUTPUTS
   }
 
-  /** Copies the newest PES packet of each queue, if its chunks are still views into the input. */
-  keep(): void {
-    this.#queues.keep()
+  /** Whether a PES packet waits that was pushed last: its chunks are still views into the input. */
+  isHolding(unit: PesUnit): boolean {
+    return this.#queues.get(unit.track.pid)?.isHolding(unit) === true
+  }
+
+  /** Takes a copy for the PES packet that it is holding. */
+  keep(copy: PesUnit): void {
+    this.#queues.get(copy.track.pid)?.keep(copy)
   }
 
   /** Removes and returns waiting PES packets. */
@@ -349,7 +353,7 @@ export class RenditionWriter {
 
   /** End of the timeline, if it is planned and no media waits; undefined before. */
   get #lastEndTicks(): number | undefined {
-    if (this.waitingBytes > 0) return undefined
+    if (!this.#queues.isEmpty) return undefined
     const ends = this.#pending.flatMap(({ end }) => end?.end ?? [])
     return ends.find(({ untilTicks, endTicks }) => untilTicks >= endTicks)?.endTicks
   }

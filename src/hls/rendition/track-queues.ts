@@ -6,37 +6,44 @@
 import type { Track } from '../../mpegts/track.ts'
 import type { CarriedTracks } from './rendition-tracks.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
-import { storePackets } from '../../mpegts/mux/packet-memory.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { MAX_SKEW_TICKS, MAX_STEP_BACK_TICKS, SNAP_TICKS } from '../cut/timeline.ts'
 
-/** Maximum size of the queue of a track, by kind; a video queue may have the maximum size of a segment. */
+/** Maximum memory of the queue of a track, by kind; a video queue may have the maximum size of a segment. */
 const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
-  audio: 1024 * 1024,
-  data: 256 * 1024,
+  audio: 2 * 1024 * 1024,
+  data: 512 * 1024,
+}
+
+/** Memory of a PES packet beside its bytes: of its objects and buffers. */
+const UNIT_BYTES = 1024
+
+/** Memory of the waiting PES packets of a stream. One that waits in two renditions counts twice, though they share it. */
+export interface WaitingMemory {
+  bytes: number
 }
 
 /** Iterates in the order of placement: lead track, data, then audio. */
 export class TrackQueues implements Iterable<TrackQueue> {
   readonly #maxSegmentBytes: number
+  readonly #memory: WaitingMemory
   /** Queues by PID. */
   #queues = new Map<number, TrackQueue>()
   /** Number of PES packets that former queues dropped, or that `skip` dropped. */
   readonly #dropped: Record<Track['kind'], number> = { video: 0, audio: 0, data: 0 }
 
-  constructor(maxSegmentBytes: number) {
+  constructor(maxSegmentBytes: number, memory: WaitingMemory) {
     this.#maxSegmentBytes = maxSegmentBytes
+    this.#memory = memory
   }
 
   [Symbol.iterator](): Iterator<TrackQueue> {
     return this.#queues.values()
   }
 
-  /** Size of the waiting PES packets. */
-  get sizeBytes(): number {
-    let sizeBytes = 0
-    for (const queue of this) sizeBytes += queue.sizeBytes
-    return sizeBytes
+  get isEmpty(): boolean {
+    for (const queue of this) if (!queue.isEmpty) return false
+    return true
   }
 
   /** Whether audio is dropped because its timestamps are too far from those of the reference track. */
@@ -71,9 +78,8 @@ export class TrackQueues implements Iterable<TrackQueue> {
       const known = before.get(pid)
       if (known?.reference === reference) before.delete(pid)
       const maxBytes = MAX_WAITING_BYTES[kind] ?? this.#maxSegmentBytes
-      const queue =
-        known?.reference === reference ? known : new TrackQueue({ kind, reference, maxBytes })
-      this.#queues.set(pid, queue)
+      const options = { kind, reference, maxBytes, memory: this.#memory }
+      this.#queues.set(pid, known?.reference === reference ? known : new TrackQueue(options))
     }
     for (const queue of before.values()) {
       queue.clear()
@@ -99,14 +105,6 @@ export class TrackQueues implements Iterable<TrackQueue> {
     }
   }
 
-  /**
-   * Copies the newest PES packet of each queue if its chunks are views into the input, and drops the oldest of a full
-   * queue.
-   */
-  keep(): void {
-    for (const queue of this) queue.keep()
-  }
-
   /** Drops the waiting PES packets. */
   clear(): void {
     for (const queue of this) queue.clear()
@@ -125,8 +123,10 @@ interface TrackQueueOptions {
   readonly kind: Track['kind']
   /** Whether this is the reference track, whose PES packets never wait. */
   readonly reference: boolean
-  /** Maximum size of the waiting PES packets. */
+  /** Maximum memory of the waiting PES packets. */
   readonly maxBytes: number
+  /** Memory of all queues. */
+  readonly memory: WaitingMemory
 }
 
 /** Range of times in which PES packets are placed now. */
@@ -141,8 +141,6 @@ export interface QueuedPes {
   readonly unit: PesUnit
   /** Start time of a segment that begins with this PES packet, see `Timeline.timeOf`. */
   readonly ticks: number
-  /** Copy of its transport packets; undefined while its chunks are views into the input. */
-  readonly packets?: Buffer
 }
 
 /** Maximum time by which a PES packet precedes its timeline; for audio, the usual duration of a PES packet. */
@@ -167,13 +165,14 @@ const FAR_IN_A_ROW = 50
  * PES packets of one track. Each waits until the reference track is at its time, so that no segment starts without the
  * audio of its first frames. A late PES packet is placed at once: players trim it, and waiting would delay every segment.
  *
- * Calling order: `push` each PES packet, `take` until undefined, then `keep`; `take` also when the reference track has
- * advanced. `startTimeline` when a timeline starts.
+ * Calling order: `push` each PES packet, `take` until undefined, then `keep` a copy if it `isHolding` it still; `take` also
+ * when the reference track has advanced. `startTimeline` when a timeline starts.
  */
 export class TrackQueue {
   readonly kind: Track['kind']
   readonly reference: boolean
   readonly #maxBytes: number
+  readonly #memory: WaitingMemory
   #waiting: QueuedPes[] = []
   #sizeBytes = 0
   #dropped = 0
@@ -184,15 +183,15 @@ export class TrackQueue {
   /** Whether a key frame was taken, and no PES packet dropped since; for video other than the reference track. */
   #decodable = false
 
-  constructor({ kind, reference, maxBytes }: TrackQueueOptions) {
+  constructor({ kind, reference, maxBytes, memory }: TrackQueueOptions) {
     this.kind = kind
     this.reference = reference
     this.#maxBytes = maxBytes
+    this.#memory = memory
   }
 
-  /** Size of the waiting PES packets. */
-  get sizeBytes(): number {
-    return this.#sizeBytes
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0
   }
 
   /** Number of PES packets dropped. */
@@ -210,7 +209,7 @@ export class TrackQueue {
     const { randomAccess, ptsTicks, dtsTicks } = unit
     if (randomAccess) this.#reorderTicks = ptsTicks - dtsTicks
     this.#waiting.push({ unit, ticks: dtsTicks + this.#reorderTicks })
-    this.#sizeBytes += unit.sizeBytes
+    this.#count(memoryOf(unit))
   }
 
   /** @returns next PES packet to place; undefined if none is due */
@@ -247,19 +246,15 @@ export class TrackQueue {
     return newest !== undefined && !this.#isDue(newest, window)
   }
 
-  /** Copies the newest PES packet, if its chunks are still views into the input; drops the oldest when full. */
-  keep(): void {
-    const last = this.#waiting.at(-1)
-    if (last === undefined) return
-    if (last.packets === undefined) {
-      const { unit, ticks } = last
-      const packets = storePackets(unit.chunks, unit.sizeBytes)
-      this.#waiting[this.#waiting.length - 1] = {
-        unit: { ...unit, chunks: [packets] },
-        ticks,
-        packets,
-      }
-    }
+  /** Whether a PES packet is the newest one that waits. */
+  isHolding(unit: PesUnit): boolean {
+    return this.#waiting.at(-1)?.unit === unit
+  }
+
+  /** Puts a copy in the place of the newest PES packet; drops the oldest when full. */
+  keep(copy: PesUnit): void {
+    const last = this.#waiting.pop()
+    if (last !== undefined) this.#waiting.push({ ...last, unit: copy })
     while (this.#isFull) this.#drop()
   }
 
@@ -277,7 +272,7 @@ export class TrackQueue {
   release(): PesUnit[] {
     const released = this.#waiting.map(({ unit }) => unit)
     this.#waiting = []
-    this.#sizeBytes = 0
+    this.#count(-this.#sizeBytes)
     return released
   }
 
@@ -331,6 +326,16 @@ export class TrackQueue {
   }
 
   #shift(): void {
-    this.#sizeBytes -= this.#waiting.shift()?.unit.sizeBytes ?? 0
+    const head = this.#waiting.shift()
+    if (head !== undefined) this.#count(-memoryOf(head.unit))
   }
+
+  #count(bytes: number): void {
+    this.#sizeBytes += bytes
+    this.#memory.bytes += bytes
+  }
+}
+
+function memoryOf({ sizeBytes, payload }: PesUnit): number {
+  return sizeBytes + payload.length + UNIT_BYTES
 }

@@ -54,7 +54,7 @@ export class TransportStreamWriter implements MediaWriter {
     this.#needsTimeline = false
   }
 
-  write({ unit, packets }: QueuedPes, isLead: boolean): void {
+  write({ unit }: QueuedPes, isLead: boolean): void {
     if (unit.track.kind === 'audio' && !this.#isCarried(unit.track)) {
       this.#needsTimeline = true
       return
@@ -65,9 +65,7 @@ export class TransportStreamWriter implements MediaWriter {
       this.#open = new SegmentContent(this.#carried, unit)
       opening = withParameterSets(unit)
     }
-    if (opening !== undefined) this.#writer.write(opening)
-    else if (packets === undefined) this.#writer.write(unit.chunks)
-    else this.#writer.link(packets)
+    this.#writer.write(opening ?? unit.chunks)
     if (isLead) this.#open?.push(unit)
   }
 

@@ -10,13 +10,7 @@ import { type OnRun, PacketMemory, SlabRuns } from './packet-memory.ts'
 import { ProgramTables } from './program-tables.ts'
 import type { SlabPool } from './slab-pool.ts'
 
-/**
- * Minimum size of a run of packets that is linked instead of copied. Each `Buffer` object takes about 100 bytes of its
- * own, so thousands of small buffers would make a segment take far more memory than its size.
- */
-const MIN_LINKED_BYTES = 1024
-
-/** Calling order: `setProgram`, then for each segment `begin`, `write` or `link` its packets, `finish`. */
+/** Calling order: `setProgram`, then for each segment `begin`, `write` its packets, `finish`. */
 export class SegmentWriter {
   readonly #memory: PacketMemory
   readonly #counters = new ContinuityCounters()
@@ -47,16 +41,6 @@ export class SegmentWriter {
   /** Copies packets to the end of the segment. */
   write(chunks: readonly Buffer[]): void {
     this.#memory.write(chunks, this.#append)
-  }
-
-  /**
-   * Adds packets to the end of the segment, without a copy from `MIN_LINKED_BYTES` up.
-   *
-   * @param packets  owned by the writer afterwards, which renumbers the packets in place
-   */
-  link(packets: Buffer): void {
-    if (packets.length < MIN_LINKED_BYTES) this.write([packets])
-    else this.#append(packets, 0, packets.length)
   }
 
   /** @returns the segment as runs of whole packets, whose bytes do not change until it is released to the pool */

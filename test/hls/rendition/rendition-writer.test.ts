@@ -417,6 +417,49 @@ t.test('waiting units are bounded for any input', async (t) => {
   t.ok(many.packager.stats.otherDroppedPackets >= 8192)
 })
 
+t.test('a unit that waits in two formats is copied once, out of the input', async (t) => {
+  const packager = new Packager({
+    ...{ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, formats: ['ts', 'cmaf'] },
+  })
+  packager.push(program(programOf(VIDEO, AUDIO)), WALL_MS)
+  packager.push(unit(videoUnit(CLIP_START_TICKS, { key: true })), WALL_MS)
+  const { visits } = packager.placingStats
+  const audio = audioUnits(CLIP_START_TICKS + SEC, 10)
+  for (const value of audio) {
+    const chunks = value.chunks.map((chunk) => Buffer.from(chunk))
+    packager.push(unit({ ...value, chunks }), WALL_MS)
+    for (const chunk of chunks) chunk.fill(0)
+  }
+  t.match(packager.placingStats, { visits: visits + 20, copies: 10 })
+  const outputs = videoUnits({ frames: 120, framesPerGop: 30 }).flatMap((video) => [
+    ...packager.push(unit(video), WALL_MS),
+  ])
+  const segments = [...outputs, ...packager.end()].flatMap((output) =>
+    output.type === 'segment' && output.segment.rendition === 'main' ? output.segment : [],
+  )
+  t.same(sentIn(segments, AUDIO).flat(), ptsOf(audio))
+})
+
+t.test('all waiting units together have a limit', async (t) => {
+  const packager = new Packager({
+    ...{ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, maxSegmentBytes: 500_000 },
+  })
+  packager.push(program(ALL), WALL_MS)
+  packager.push(unit(videoUnit(CLIP_START_TICKS, { key: true })), WALL_MS)
+  let mostBytes = 0
+  for (let turn = 0; turn < 600; turn++) {
+    for (const track of [AUDIO, SMALL, FRENCH]) {
+      const value = moved(videoUnit(CLIP_START_TICKS + 4 * SEC, { key: true }), track)
+      packager.push(unit(value), WALL_MS)
+      mostBytes = Math.max(mostBytes, packager.queuedBytes)
+    }
+  }
+  t.ok(
+    mostBytes > 900_000 && mostBytes < 1_500_000,
+    `${mostBytes}: two segments, beside the open one`,
+  )
+})
+
 t.test(
   'other renditions do not wait for a main rendition whose timestamps go back or stand still',
   async (t) => {

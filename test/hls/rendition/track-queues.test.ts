@@ -24,12 +24,14 @@ function takeAll(queue: TrackQueue, untilTicks: number, timelineStartTicks = STA
 function pushAll(queue: TrackQueue, units: readonly PesUnit[]): void {
   for (const unit of units) {
     queue.push(unit)
-    queue.keep()
+    queue.keep(unit)
   }
 }
 
-const audioQueue = (maxBytes = MIB) => new TrackQueue({ kind: 'audio', reference: false, maxBytes })
-const videoQueue = () => new TrackQueue({ kind: 'video', reference: false, maxBytes: MIB })
+const audioQueue = (maxBytes = MIB, memory = { bytes: 0 }) =>
+  new TrackQueue({ ...{ kind: 'audio', reference: false, maxBytes }, memory })
+const videoQueue = () =>
+  new TrackQueue({ ...{ kind: 'video', reference: false, maxBytes: MIB }, memory: { bytes: 0 } })
 const ptsOf = (units: readonly PesUnit[]) => units.map(({ ptsTicks }) => ptsTicks)
 
 t.test('audio ahead of the reference track waits, late audio is taken at once', async (t) => {
@@ -43,16 +45,18 @@ t.test('audio ahead of the reference track waits, late audio is taken at once', 
   t.equal(queue.dropped, 0)
 })
 
-t.test('units that wait are copied out of the input', async (t) => {
+t.test('a copy takes the place of a unit that waits', async (t) => {
   const queue = audioQueue()
-  const unit = audioUnit(START)
-  queue.push(unit)
-  t.equal(queue.take({ timelineStartTicks: START, untilTicks: START })!.packets, undefined)
-  queue.push(audioUnit(START + AUDIO_UNIT_TICKS))
-  queue.keep()
-  const queued = queue.take({ timelineStartTicks: START, untilTicks: START + AUDIO_UNIT_TICKS })!
-  t.equal(queued.packets, queued.unit.chunks[0])
-  t.equal(queued.packets!.length, queued.unit.sizeBytes)
+  const [first, second] = audioUnits(START, 2)
+  queue.push(first!)
+  t.equal(queue.take({ timelineStartTicks: START, untilTicks: START })!.unit, first)
+  t.notOk(queue.isHolding(first!))
+  queue.push(second!)
+  t.ok(queue.isHolding(second!))
+  const copy = { ...second! }
+  queue.keep(copy)
+  const window = { timelineStartTicks: START, untilTicks: START + AUDIO_UNIT_TICKS }
+  t.equal(queue.take(window)!.unit, copy)
 })
 
 t.test('a unit that is out of order is dropped as soon as the next one is due', async (t) => {
@@ -88,18 +92,29 @@ t.test('a track that steps back alone is waited for during 5 s, then placed late
 })
 
 t.test('a track 1000 s ahead is queued within bounds, and reported as out of step', async (t) => {
-  const queue = audioQueue()
+  const memory = { bytes: 0 }
+  const queue = audioQueue(MIB, memory)
   for (let n = 0; n < 400; n++) {
-    queue.push(audioUnit(START + 1000 * SEC + n * AUDIO_UNIT_TICKS))
+    const unit = audioUnit(START + 1000 * SEC + n * AUDIO_UNIT_TICKS)
+    queue.push(unit)
     t.same(takeAll(queue, START + n * AUDIO_UNIT_TICKS), [])
-    queue.keep()
+    queue.keep(unit)
   }
-  t.ok(queue.sizeBytes < MIB / 2, '20 s of audio wait')
+  t.ok(memory.bytes < MIB / 2, '20 s of audio wait')
   t.ok(queue.outOfStep)
-  const small = audioQueue(5000)
-  pushAll(small, audioUnits(START, 50))
-  t.ok(small.sizeBytes <= 5000)
-  t.ok(small.dropped > 40)
+  queue.clear()
+  t.equal(memory.bytes, 0)
+})
+
+t.test('a queue holds no more memory than it may, whatever the size of its units', async (t) => {
+  const memory = { bytes: 0 }
+  const queue = audioQueue(50_000, memory)
+  pushAll(queue, audioUnits(START, 500))
+  t.ok(memory.bytes > 40_000 && memory.bytes <= 50_000, `${memory.bytes}`)
+  const held = takeAll(queue, START + 500 * AUDIO_UNIT_TICKS).length
+  t.ok(held < 50_000 / 1024, `${held} units: each has objects and buffers`)
+  t.equal(queue.dropped, 500 - held)
+  t.equal(memory.bytes, 0)
 })
 
 t.test('a video begins with a key frame, and again after a loss', async (t) => {

@@ -261,18 +261,8 @@ export const COSTLY_STREAMS: Readonly<Record<string, () => CostlyStream>> = {
     opening.sections(MAP_PID, pmtSection(1, 0x100, [VIDEO]))
     return { ...unitsAt([VIDEO], KEY, (turn) => 720_000 + turn * 89_000, 89_000), opening }
   },
-  'two followers wait for a leader that stands still': () => {
-    const streams = [...many(8, 0x200, 0x1b), ...many(16, 0x300, 0x0f)]
-    const opening = media(...streams)
-    for (let turn = 0; turn < 4; turn++)
-      opening.unit(streams[0]!.pid, pesPacket(KEY, { ptsTicks: turn * 180_000 }))
-    const round = new TsBuilder()
-    for (let turn = 0; turn < 70; turn++) {
-      for (const { pid } of streams.slice(1, 2))
-        round.unit(pid, pesPacket(KEY, { ptsTicks: 90_000 + turn }))
-    }
-    return { opening, round }
-  },
+  'a follower waits for a leader that stands still': () => waiting(1, 90_000),
+  'all followers wait for a leader that stands still': () => waiting(23, 4 * 90_000),
   'splices, each another': () => {
     const round = new TsBuilder()
     for (let turn = 0; turn < 128; turn++) {
@@ -388,6 +378,20 @@ function parameterSet(id: number): Buffer {
     Buffer.from([head >> 8, head & 255]),
     Buffer.alloc(138, 0xaa),
   ])
+}
+
+/** A unit a packet of up to 23 tracks that are ahead of a video that stands still. */
+function waiting(followers: number, aheadTicks: number): CostlyStream {
+  const [leader, ...others] = [...many(8, 0x200, 0x1b), ...many(16, 0x300, 0x0f)]
+  const opening = media(leader!, ...others).unit(leader!.pid, pesPacket(KEY, { ptsTicks: 0 }))
+  const round = new TsBuilder()
+  for (let turn = 0; turn < 70; turn++) {
+    for (const { pid, streamType } of others.slice(0, followers)) {
+      const payload = streamType === 0x1b ? DELTA : adtsFrames(1)
+      round.unit(pid, pesPacket(payload, { ptsTicks: aheadTicks + turn }))
+    }
+  }
+  return { opening, round }
 }
 
 function nullPacket(): Buffer {

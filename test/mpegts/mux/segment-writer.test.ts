@@ -1,5 +1,4 @@
 import t from 'tap'
-import { storePackets } from '../../../src/mpegts/mux/packet-memory.ts'
 import { SegmentWriter } from '../../../src/mpegts/mux/segment-writer.ts'
 import { MIN_SLAB_BYTES, slabBytesFor, SlabPool } from '../../../src/mpegts/mux/slab-pool.ts'
 import { AUDIO, VIDEO } from '../../hls/source.ts'
@@ -47,25 +46,6 @@ t.test('a segment has PAT, PMT and the written packets, in chunks of at most a s
     all.push(...chunks)
   }
   t.same(continuityFaults(readPackets(Buffer.concat(all))), [], 'counters run on')
-})
-
-t.test('link adds stored packets without a copy, except short ones', async (t) => {
-  const it = writer()
-  const large = storePackets(packets(10, 100, AUDIO.pid), 1880)
-  const small = storePackets(packets(2, 200, AUDIO.pid), 376)
-  it.begin()
-  it.write(packets(3))
-  it.link(large)
-  it.write(packets(3, 3))
-  it.link(small)
-  it.write(packets(1, 6))
-  const chunks = it.finish()
-  t.equal(chunks.length, 3)
-  t.equal(chunks[1]!.buffer, large.buffer)
-  t.same(numbersIn(chunks), [
-    ...[0, 1, 2, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 3, 4, 5, 200, 201, 6],
-  ])
-  t.same(continuityFaults(readPackets(Buffer.concat(chunks))), [])
 })
 
 t.test('later writes do not change a finished segment', async (t) => {
