@@ -69,7 +69,8 @@ export function guardStreams(
     stream.once('close', () => {
       table.remove(stream)
       session.remove(stream)
-      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) onReset(session)
+      // A client may reset with any code.
+      if (stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR) onReset(session)
     })
     const admission = table.admit(stream, sourceOf(session.socket.remoteAddress), nowMs())
     if (!admission.admitted) {

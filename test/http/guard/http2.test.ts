@@ -25,6 +25,7 @@ import {
   HEADERS,
   PREFACE,
   requestHead,
+  RST_STREAM,
   SETTINGS,
   startTls,
   WINDOW_UPDATE,
@@ -76,6 +77,21 @@ t.test(
     await until('only the other', () => app.guard.report().connections === 1)
   },
 )
+
+t.test('counts resets without an error, too', async (t) => {
+  const { app } = await serveSegments(t)
+  const socket = (await startTls(connect(app.port, '127.0.0.1')))!
+  const closed = closing(socket.resume())
+  const payload = requestHead({ path: '/video/demo/large.ts' })
+  const flags = END_STREAM | END_HEADERS
+  socket.write(Buffer.concat([PREFACE, frame(SETTINGS)]))
+  for (let stream = 1; stream < 300; stream += 2) {
+    socket.write(frame(HEADERS, { flags, stream, payload }))
+    socket.write(frame(RST_STREAM, { stream, payload: Buffer.alloc(4) }))
+  }
+  await closed
+  t.equal(app.guard.report().flooding, 1)
+})
 
 t.test('closes a connection that floods it with frames of no request', async (t) => {
   const { app } = await serveSegments(t)
