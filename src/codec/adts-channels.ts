@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { decodeAdtsHeader, HEADER_BYTES, MAX_FRAME_BYTES, writeFrameBytes } from './adts.ts'
+import { decodeAdtsHeader, ADTS_HEADER_BYTES, MAX_FRAME_BYTES, writeFrameBytes } from './adts.ts'
 import { findAudioFrame, MAX_FRAMES, type DecodeAudioFrameHeader } from './audio-frame.ts'
 import { readProgramConfig, type ProgramConfig } from './program-config.ts'
 
@@ -14,7 +14,7 @@ const NOTHING = Buffer.alloc(0)
 /** Inputs: `push` the elementary stream bytes of every PES packet in order, `restart` behind a loss. */
 export class AdtsChannels {
   readonly #stats: { triedHeaders: number }
-  /** The latest one. */
+  /** The latest program_config_element. */
   #program: ProgramConfig = { configuration: 0, element: undefined }
   /** Start of a header whose rest is in the next PES packet. */
   #head = NOTHING
@@ -49,7 +49,7 @@ export class AdtsChannels {
       const told = header && this.#tell(bytes, at, header.sizeBytes)
       if (told !== undefined) {
         pieces.push(bytes.subarray(begin, at), told)
-        begin = at + HEADER_BYTES
+        begin = at + ADTS_HEADER_BYTES
       }
       at = header && at + header.sizeBytes
     }
@@ -63,13 +63,13 @@ export class AdtsChannels {
   /** @returns the header with the channels and, if the frame lacks it, the program_config_element; undefined if it stays as it is */
   #tell(bytes: Buffer, at: number, sizeBytes: number): Buffer | undefined {
     if (!lacksChannels(bytes, at)) return undefined
-    const own = readProgramConfig(bytes.subarray(at + HEADER_BYTES, at + sizeBytes))
+    const own = readProgramConfig(bytes.subarray(at + ADTS_HEADER_BYTES, at + sizeBytes))
     this.#program = own ?? this.#program
     const { configuration, element = NOTHING } = this.#program
     if (configuration === 0) return undefined
     const added =
       own === undefined && sizeBytes + element.length <= MAX_FRAME_BYTES ? element : NOTHING
-    const header = Buffer.from(bytes.subarray(at, at + HEADER_BYTES))
+    const header = Buffer.from(bytes.subarray(at, at + ADTS_HEADER_BYTES))
     header[2]! |= configuration >> 2
     header[3]! |= (configuration & 3) << 6
     writeFrameBytes(header, sizeBytes + added.length)
@@ -78,7 +78,7 @@ export class AdtsChannels {
 }
 
 function hasHeader(bytes: Buffer, at: number): boolean {
-  return at + HEADER_BYTES <= bytes.length
+  return at + ADTS_HEADER_BYTES <= bytes.length
 }
 
 /** Whether the header has channel configuration 0 and no CRC, which covers the header. */

@@ -9,7 +9,7 @@
 import type { AudioFrameHeader } from './audio-frame.ts'
 import { AAC_SAMPLE_RATES, type AudioSpecificConfig } from './audio-specific-config.ts'
 
-export const HEADER_BYTES = 7
+export const ADTS_HEADER_BYTES = 7
 
 /** Largest frame length. */
 export const MAX_FRAME_BYTES = 0x1fff
@@ -39,13 +39,13 @@ interface AdtsPayload {
 /**
  * Describes the payload of a frame whose header `decodeAdtsHeader` accepts.
  *
- * @returns undefined when an AudioSpecificConfig cannot express it: it has several raw data blocks or no channel configuration,
- *   with which Chromium refuses it, or the frame is too short
+ * @returns undefined when no sample can be made of it: it has several raw data blocks, no channel configuration (Chromium refuses
+ *   an AudioSpecificConfig without one), or the frame is too short
  */
 export function describeAdtsPayload(bytes: Buffer, at: number): AdtsPayload | undefined {
   const header = decodeAdtsHeader(bytes, at)
   if (header?.parameters.channels === undefined || (bytes[at + 6]! & 3) !== 0) return undefined
-  const headerBytes = HEADER_BYTES + ((bytes[at + 1]! & 1) === 0 ? CRC_BYTES : 0)
+  const headerBytes = ADTS_HEADER_BYTES + ((bytes[at + 1]! & 1) === 0 ? CRC_BYTES : 0)
   if (header.sizeBytes <= headerBytes) return undefined
   const config = {
     objectType: (bytes[at + 2]! >> 6) + 1,
@@ -61,13 +61,13 @@ export function describeAdtsPayload(bytes: Buffer, at: number): AdtsPayload | un
  * reported as AAC-LC at that rate, since only the payload differs.
  */
 export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | undefined {
-  if (at + HEADER_BYTES > bytes.length) return undefined
+  if (at + ADTS_HEADER_BYTES > bytes.length) return undefined
   if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined
   const codecString = CODEC_STRINGS[bytes[at + 2]! >> 6]!
   const sampleRate = AAC_SAMPLE_RATES[(bytes[at + 2]! >> 2) & 0x0f]
   const channelConfiguration = ((bytes[at + 2]! & 1) << 2) | (bytes[at + 3]! >> 6)
   const sizeBytes = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
-  if (sampleRate === undefined || sizeBytes <= HEADER_BYTES) return undefined
+  if (sampleRate === undefined || sizeBytes <= ADTS_HEADER_BYTES) return undefined
 
   const samples = AAC_FRAME_SAMPLES * ((bytes[at + 6]! & 3) + 1)
   const channels = channelConfiguration === 7 ? 8 : channelConfiguration
@@ -93,7 +93,7 @@ export function encodeAdtsHeader(
   payloadBytes: number,
 ): Buffer {
   const { sampleRateIndex, channelConfiguration } = config
-  const sizeBytes = HEADER_BYTES + payloadBytes
+  const sizeBytes = ADTS_HEADER_BYTES + payloadBytes
   return Buffer.from([
     0xff,
     0xf1,

@@ -25,7 +25,7 @@ const BY_CHANNELS = [0, 1, 2, 3, 4, 5, 6, 0, 7]
 export interface ProgramConfig {
   /** channelConfiguration 1-7 with as many channels; 0 for none. */
   readonly configuration: number
-  /** The element without its comment, as a raw_data_block begins with it; undefined where the configuration says it all. */
+  /** The element without its comment, as a raw_data_block begins with it; undefined where the configuration says it all, or none. */
   readonly element: Buffer | undefined
 }
 
@@ -49,8 +49,8 @@ export function readProgramConfig(block: Buffer): ProgramConfig | undefined {
   if (reader.overrun) return undefined
   const configuration = coupling > 0 ? 0 : (BY_CHANNELS[channels] ?? 0)
   const order = `${elements.slice(0, front)} ${elements.slice(front)}${'L'.repeat(lfe)}`
-  const isUsual = CONFIGURATIONS[configuration - 1] === order
+  if (configuration === 0 || CONFIGURATIONS[configuration - 1] === order)
+    return { configuration, element: undefined }
   const end = Math.ceil(reader.position / 8)
-  const element = isUsual ? undefined : Buffer.concat([block.subarray(0, end), NO_COMMENT])
-  return { configuration, element }
+  return { configuration, element: Buffer.concat([block.subarray(0, end), NO_COMMENT]) }
 }

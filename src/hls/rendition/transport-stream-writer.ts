@@ -1,6 +1,6 @@
 /**
- * Segments of transport stream: PAT and PMT, then the PES packets of the encoder as they came. Each begins with all parameter
- * sets, whether or not with a key frame.
+ * Segments of transport stream: PAT and PMT, then the PES packets as the demuxer has made them or, mostly, let them pass. Each
+ * begins with all parameter sets, whether or not with a key frame.
  *
  * @module
  */
