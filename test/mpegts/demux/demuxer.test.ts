@@ -3,6 +3,7 @@ import { Demuxer, type DemuxerOutput } from '../../../src/mpegts/demux/demuxer.t
 import type { ProgramChoice } from '../../../src/mpegts/program-choice.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
+import { readPcr } from '../../../src/pace/packet-times.ts'
 import { programConfig } from '../../codec/program-config-builder.ts'
 import { adtsFrames, h264AccessUnit } from '../../support/access-units.ts'
 import { demux, payloadOf, programsOf, readFixture, unitsOf } from '../demux.ts'
@@ -987,6 +988,13 @@ t.test('labels and stream types of tracks', async (t) => {
   }
 })
 
+/** PCR of an adaptation field behind its flags (ISO/IEC 13818-1 2.4.3.5). */
+function pcrOf(ticks: number): Buffer {
+  const field = Buffer.alloc(6)
+  field.writeUInt32BE(ticks / 2)
+  return field
+}
+
 t.test(
   'AAC tells in its headers the channels that a program_config_element has told once',
   async (t) => {
@@ -1000,10 +1008,14 @@ t.test(
       return bytes
     })
     const ts = new TsBuilder().program([AUDIO])
-    for (const [index, payload] of payloads.entries())
-      ts.unit(AUDIO.pid, pesPacket(payload, { ptsTicks: index * 5760, streamId: 0xc0 }))
+    for (const [index, payload] of payloads.entries()) {
+      const pes = pesPacket(payload, { ptsTicks: index * 5760, streamId: 0xc0 })
+      ts.unit(AUDIO.pid, pes, { adaptationFlags: 0x10, adaptation: pcrOf(index * 5760) })
+    }
     const outputs = demux(ts.bytes)
     t.match(programsOf(outputs).at(-1)!.tracks[0]!.parameters, { channels: 6 })
+    const heads = unitsOf(outputs).map(({ chunks }) => readPcr(chunks[0]!, 0))
+    t.strictSame(heads, [0, 5760], 'with their clock')
     const sent = Buffer.concat(payloads)
     const told = Buffer.concat(unitsOf(outputs).map(({ payload }) => payload))
     const changes = [...told.entries()].flatMap(([at, byte]) =>
