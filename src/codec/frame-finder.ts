@@ -66,9 +66,7 @@ export class FrameFinder {
    * header of a NAL unit. Else -1.
    */
   get sliceBeforeLead(): number {
-    const isHeaderCut =
-      this.#nalAt !== undefined && this.#rest.length - this.#nalAt < this.#headerBytes
-    return this.#leadAt === undefined && !isHeaderCut ? -1 : this.#latestSliceAt
+    return this.#leadAt === undefined && !this.#isHeaderCut ? -1 : this.#latestSliceAt
   }
 
   /** Lowest offset of a frame that is still to be found. */
@@ -112,8 +110,13 @@ export class FrameFinder {
     return starts
   }
 
-  /** @returns the picture whose first slice ends with the latest piece, if it was not found before */
+  /**
+   * A NAL unit whose header is cut goes on.
+   *
+   * @returns the picture whose first slice ends with the latest piece, if it was not found before
+   */
   endNal(damaged: boolean): PictureStart[] {
+    if (this.#isHeaderCut && !damaged) return []
     const starts: PictureStart[] = []
     const at = this.#sizeBytes - this.#rest.length
     if (this.#nalAt !== undefined && this.#nalAt < this.#rest.length) {
@@ -122,6 +125,10 @@ export class FrameFinder {
     this.#rest = this.#rest.subarray(endWithoutZeros(this.#rest))
     this.#nalAt = undefined
     return starts
+  }
+
+  get #isHeaderCut(): boolean {
+    return this.#nalAt !== undefined && this.#rest.length - this.#nalAt < this.#headerBytes
   }
 
   #take(

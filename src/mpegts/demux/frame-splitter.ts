@@ -75,8 +75,13 @@ interface Frame extends UntimedFrame {
 interface OpenFrame extends UntimedFrame {
   readonly packetNumber: number
   damaged: boolean
-  /** Times of the frame that was passed on, if this is the rest of it. */
-  readonly restOf?: Times | undefined
+  /** Set if this is the rest of a frame that was passed on. */
+  readonly rest?: {
+    /** Times of the frame. */
+    readonly times: Times
+    /** Number of its held bytes that were passed on. */
+    readonly passedBytes: number
+  }
 }
 
 /** Highest declared frame rate that is believed before frames are counted. */
@@ -108,7 +113,7 @@ export class FrameSplitter {
   #marks: Mark[] = []
   #pcrs: Pcr[] = []
   #open: OpenFrame | undefined
-  /** Bytes of the open frame, and those behind it. */
+  /** Bytes of the open frame, and those behind it; before the first cut, those with which the next frame may have begun. */
   #held: Buffer[] = []
   #heldBytes = 0
   /** End of the latest PES packet that lacks bytes. */
@@ -147,10 +152,12 @@ export class FrameSplitter {
     const starts = pes.afterLoss ? this.#finder.endNal(true) : []
     if (pes.afterLoss && this.#open !== undefined) this.#open.damaged = true
     starts.push(...this.#finder.push(payload, damaged))
-    const cuts = () =>
-      !damaged &&
-      this.#finder.hasSlice &&
-      (!beginsWithNal(payload) || isCut(starts, at, times) || this.#finder.sliceBeforeLead >= at)
+    const cuts = () => {
+      if (damaged) return false
+      const { hasSlice, sliceBeforeLead } = this.#finder
+      if ((hasSlice || this.#passed !== undefined) && !beginsWithNal(payload)) return true
+      return hasSlice && (isCut(starts, at, times) || sliceBeforeLead >= at)
+    }
     if (!this.#splits && !cuts()) {
       starts.push(...this.#finder.endNal(damaged))
       if (!cuts()) return this.#pass(pes, times, starts)
@@ -169,14 +176,15 @@ export class FrameSplitter {
   }
 
   #pass(
-    { packetNumber }: VideoPes,
+    { packetNumber, payload }: VideoPes,
     times: Times | undefined,
     starts: readonly PictureStart[],
   ): undefined {
+    this.#keepLead(payload)
     this.#startsFrame = starts.some(({ startsFrame }) => startsFrame)
     this.#passed = times ?? this.#passed
     if (this.#startsFrame) this.#marks.at(-1)!.stamp = undefined
-    this.#dropMarks()
+    this.#limit()
     // What follows without a PTS goes on from here; a frame with a stamp does not wait.
     const stamp = this.#passed
     for (const { startsFrame, startsOrder, order } of starts) {
@@ -194,13 +202,25 @@ export class FrameSplitter {
     }
   }
 
+  /** Holds the bytes of a PES packet that is passed on with which the next frame may begin, should it be cut. */
+  #keepLead(payload: Buffer): void {
+    const leadBytes = this.#sizeBytes - this.#finder.earliestAt
+    if (leadBytes <= payload.length) {
+      this.#held = leadBytes === 0 ? [] : [payload.subarray(-leadBytes)]
+      this.#heldBytes = leadBytes
+    } else {
+      this.#held.push(payload)
+      this.#heldBytes += payload.length
+    }
+  }
+
   #beginSplitting(): void {
     this.#splits = true
     if (this.#passed === undefined) return
-    const restOf = this.#passed
+    const rest = { times: this.#passed, passedBytes: this.#heldBytes }
     const { packetNumber } = this.#marks[0]!
     const frame = { startsOrder: false, order: undefined, stamp: undefined, damaged: false }
-    this.#open = { ...frame, packetNumber, restOf }
+    this.#open = { ...frame, packetNumber, rest }
   }
 
   #split(pes: VideoPes, starts: readonly PictureStart[]): FramePes[] {
@@ -241,9 +261,12 @@ export class FrameSplitter {
     const after = this.#pcrs.findIndex(({ at }) => at >= endAt)
     const [pcr] = this.#pcrs.splice(0, after === -1 ? this.#pcrs.length : after)
     if (open === undefined || payload.length === 0) return []
-    const { restOf, ...start } = open
+    const { rest, ...start } = open
     const frame = { ...start, payload, pcr: pcr?.bytes }
-    if (restOf !== undefined) return [this.#encode(frame, restOf, false)]
+    if (rest !== undefined) {
+      const left = payload.subarray(rest.passedBytes)
+      return left.length === 0 ? [] : [this.#encode({ ...frame, payload: left }, rest.times, false)]
+    }
     const timed = this.#clock.push(frame)
     const waitingBytes = this.#clock.waiting.reduce((sum, it) => sum + it.payload.length, 0)
     if (waitingBytes > MAX_HELD_BYTES) timed.push(...this.#clock.flush())
