@@ -149,13 +149,15 @@ export class AnchoredAudio {
   }
 
   /** @returns the silence that is due before a PES packet of the video, behind what was held and stays alone */
-  advance({ mediaTicks }: VideoTime): PesUnit[] {
+  advance({ latestTicks, mediaTicks }: VideoTime): PesUnit[] {
     // A frame may come late, as the one before a pause does whose PES packet has no length: the audio beside it is that of the
     // pause. Twice the step, so that nothing adds up where both go on.
     const stepTicks = mediaTicks - (this.#advancedTicks ?? mediaTicks)
     this.#advancedTicks = mediaTicks
     this.#aloneTicks = Math.max(0, this.#aloneTicks - 2 * stepTicks)
     if (this.#endTicks === undefined || mediaTicks - this.#sentAtTicks <= PAUSE_TICKS) return []
+    // Video in bursts of seconds comes behind its audio.
+    if (latestTicks < this.#endTicks) return []
     const outputs = this.#release()
     const dueTicks = mediaTicks + this.#leadTicks - MARGIN_TICKS
     if (!this.#paused) this.#silence ??= silenceLike(this.#track, this.#endTicks)

@@ -83,6 +83,30 @@ const shiftSecOf = ({ facts }: SteadyAudio) =>
 const FROM = 2000 * SEC
 const layout = program(programOf(VIDEO, AUDIO))
 
+t.test('audio beside video in bursts of seconds gets no silence', async (t) => {
+  const video = videoUnits({ frames: 360, framesPerGop: 60 })
+  const audio = audioUnits(CLIP_START_TICKS, 71)
+  // Each GOP comes at once, when the next one has ended.
+  const arriving = video.map((value, index) => ({
+    value,
+    atTicks: CLIP_START_TICKS + Math.floor(index / 60 + 2) * 2 * SEC,
+  }))
+  const heard = audio.map((value) => ({ value, atTicks: value.dtsTicks }))
+  const units = [
+    video[0]!,
+    ...[...arriving.slice(1), ...heard]
+      .toSorted((a, b) => a.atTicks - b.atTicks)
+      .map(({ value }) => value),
+  ]
+  const { of, facts, packager } = run([layout, ...units.map(unit)])
+  t.strictSame(facts, [])
+  t.strictSame(
+    ptsOf(of('main')),
+    audio.map(({ ptsTicks }) => ptsTicks),
+  )
+  t.equal(packager.stats.droppedAudioPackets, 0)
+})
+
 t.test('audio that stays away in an unchanged program is silence', async (t) => {
   const video = videoUnits({ frames: 600, framesPerGop: 60 })
   const audio = audioUnits(CLIP_START_TICKS, 116).toSpliced(30, 60)
