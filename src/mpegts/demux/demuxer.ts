@@ -28,7 +28,7 @@ import type { ProgramChoice } from '../program-choice.ts'
 import { createRoutes, type Route } from './route.ts'
 import { describeTrack } from '../psi/describe-track.ts'
 import { TableReader } from './table-reader.ts'
-import { type Times, TimestampUnwrapper } from '../timestamps.ts'
+import { TICKS_PER_SEC, type Times, TimestampUnwrapper } from '../timestamps.ts'
 import type { SpliceInfo } from '../psi/splice-info.ts'
 import type { PesUnit } from '../pes-unit.ts'
 
@@ -44,6 +44,9 @@ const MAX_AUDIO_BYTES = 128 * 1024
 
 /** Number of transport packets in one SRT packet of a typical encoder: 1316 bytes fit an Ethernet frame. */
 const PACKETS_PER_PAYLOAD = 7
+
+/** Media of the audio for which an open PES packet of video that seems to be complete waits for the next one. */
+const MAX_OPEN_TICKS = 1 * TICKS_PER_SEC
 
 /** Number of values of the 4-bit continuity counter: it does not show the loss of 16 packets of a PID. */
 const COUNTER_VALUES = 16
@@ -91,6 +94,8 @@ export class Demuxer {
   #announced: Program | undefined
   /** Bytes of transport packets held in open PES packets. */
   #openBytes = 0
+  /** Highest DTS of audio. */
+  #audioTicks = -Infinity
 
   /** @param options.program  the program to carry; by default the first one with video */
   constructor({ program = 'first' }: { readonly program?: ProgramChoice } = {}) {
@@ -237,6 +242,7 @@ export class Demuxer {
       }
       const times = stream.readTimes(bytes.subarray(payloadAt, at + PACKET_BYTES))
       if (times !== undefined) outputs.push({ type: 'header', pid: stream.track.pid, times })
+      stream.besideTicks = this.#audioTicks
     } else if (pes.open) {
       complete = pes.append(bytes, at, payloadAt)
     } else {
@@ -245,7 +251,9 @@ export class Demuxer {
       return
     }
     this.#holdPacket(stream)
-    if (complete && pes.open) this.#release(stream, outputs)
+    if (!complete || !pes.open) return
+    this.#release(stream, outputs)
+    if (stream.track.kind === 'audio') this.#releaseWaiting(outputs)
   }
 
   /** Counts a held packet. Above a limit, drops this or the largest open PES packet, whose end was probably lost. */
@@ -290,6 +298,17 @@ export class Demuxer {
       if (!predating || stream.track !== trackBefore) this.#announce(outputs)
       trackBefore = stream.track
       outputs.push({ type: 'unit', unit })
+      if (unit.track.kind === 'audio') this.#audioTicks = Math.max(this.#audioTicks, unit.dtsTicks)
+    }
+  }
+
+  /** Ends PES packets of video without a length that no other one has followed for long: the video pauses. */
+  #releaseWaiting(outputs: DemuxerOutput[]): void {
+    for (const stream of this.#streams.values()) {
+      const { pes, track, besideTicks } = stream
+      if (track.kind !== 'video' || !pes.open || pes.truncated) continue
+      const waitTicks = Number.isFinite(besideTicks) ? this.#audioTicks - besideTicks : 0
+      if (waitTicks > MAX_OPEN_TICKS) this.#release(stream, outputs)
     }
   }
 

@@ -24,6 +24,8 @@ import { VideoStream, type UnitContent } from './video-stream.ts'
 /** Calling order: transport packets into `pes`, then `takeUnits` when its PES packet is complete. */
 export class ElementaryStream {
   readonly pes = new PesAssembler()
+  /** Highest DTS of audio when the open PES packet began. */
+  besideTicks = -Infinity
   readonly #timestamps: TimestampUnwrapper
   readonly #stats: DemuxerStats
   readonly #video: VideoStream | undefined

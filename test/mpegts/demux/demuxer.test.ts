@@ -1026,3 +1026,16 @@ t.test(
     t.ok(unitsOf(outputs).every((unit) => unit.payload.equals(payloadOf(unit))))
   },
 )
+
+t.test('a frame before a pause of the video is not held until its end', async (t) => {
+  const demuxer = new Demuxer()
+  const push = (ts: TsBuilder) => summary(demuxer.push(ts.bytes))
+  const ts = () => new TsBuilder()
+  push(ts().program(BOTH))
+  // The end of its last packet is stuffing: it seems to be complete.
+  t.same(push(ts().unit(AUDIO.pid, audioPes(2, 90_000))), ['program', 'audio 90000'])
+  t.same(push(ts().unit(VIDEO.pid, videoPes(1, 90_000))), [])
+  t.same(push(ts().unit(AUDIO.pid, audioPes(2, 180_000))), ['audio 180000'])
+  t.same(push(ts().unit(AUDIO.pid, audioPes(2, 180_001))), ['audio 180001', 'video 90000'])
+  t.same(push(ts().unit(VIDEO.pid, videoPes(3, 810_000))), [])
+})
