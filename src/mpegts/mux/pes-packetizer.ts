@@ -9,15 +9,18 @@ import {
   HAS_PAYLOAD,
   PACKET_BYTES,
   payloadOffset,
+  SYNC_BYTE,
   UNIT_START,
 } from '../packet.ts'
 import {
+  encodePesHeader,
   FIXED_HEADER_BYTES,
   MAX_PES_LENGTH,
   PES_PREFIX_BYTES,
   pesBytes,
   writeTimestamp,
 } from '../pes.ts'
+import type { Times } from '../timestamps.ts'
 
 const HEADER_BYTES = 4
 const MAX_PAYLOAD_BYTES = PACKET_BYTES - HEADER_BYTES
@@ -51,6 +54,26 @@ export function packetizePes(first: Buffer, pes: Buffer): Buffer {
     taken += payloadBytes
   }
   return packets
+}
+
+/**
+ * Makes a PES packet that begins with a frame.
+ *
+ * @param streamId  stream_id of its header
+ * @returns whole transport packets with arbitrary continuity counters
+ */
+export function encodePes(
+  pid: number,
+  streamId: number,
+  { ptsTicks, dtsTicks }: Times,
+  payload: Buffer,
+): Buffer {
+  const first = Buffer.alloc(PACKET_BYTES)
+  first[0] = SYNC_BYTE
+  first.writeUInt16BE((UNIT_START << 8) | pid, 1)
+  first[3] = HAS_PAYLOAD
+  const header = encodePesHeader(streamId, ptsTicks, payload.length, dtsTicks)
+  return packetizePes(first, Buffer.concat([header, payload]))
 }
 
 /**

@@ -6,10 +6,8 @@
 import { AAC_FRAME_SAMPLES, encodeAdtsHeader, SILENT_BLOCKS } from '../../codec/adts.ts'
 import { AAC_SAMPLE_RATES } from '../../codec/audio-specific-config.ts'
 import type { PesUnit } from '../pes-unit.ts'
-import { HAS_PAYLOAD, PACKET_BYTES, SYNC_BYTE, UNIT_START } from '../packet.ts'
 import { StreamType } from '../psi/stream-type.ts'
-import { encodePesHeader } from '../pes.ts'
-import { packetizePes } from './pes-packetizer.ts'
+import { encodePes } from './pes-packetizer.ts'
 import { TICKS_PER_SEC } from '../timestamps.ts'
 import type { Track } from '../track.ts'
 
@@ -105,21 +103,14 @@ export class Silence {
     const { track, endTicks: ticks } = this
     const payload = Buffer.concat(Array.from({ length: frames }, () => this.#frame))
     this.#frames += frames
-    const packet = Buffer.alloc(PACKET_BYTES)
-    packet[0] = SYNC_BYTE
-    packet.writeUInt16BE((UNIT_START << 8) | track.pid, 1)
-    packet[3] = HAS_PAYLOAD
-    const bytes = packetizePes(
-      packet,
-      Buffer.concat([encodePesHeader(AUDIO_STREAM_ID, ticks, payload.length), payload]),
-    )
+    const times = { ptsTicks: ticks, dtsTicks: ticks }
+    const bytes = encodePes(track.pid, AUDIO_STREAM_ID, times, payload)
     return {
       track,
       chunks: [bytes],
       sizeBytes: bytes.length,
       payload,
-      ptsTicks: ticks,
-      dtsTicks: ticks,
+      ...times,
       randomAccess: true,
       newParameters: false,
       inBandSets: false,
