@@ -257,9 +257,9 @@ export const WARNINGS = {
       `Audio and video came ${figure(Math.abs(shiftSec))} s apart and are aligned again. Viewers may notice lip sync. Run audio and video on one clock.`,
   }),
   // 1.6
-  TRACK_SILENT: rule<{ track: Track }>({
-    message: ({ track: { kind, pid } }) =>
-      `No ${kind} for 5 s on PID ${pid}, which the PMT lists. Viewers get none. Check the ${kind} source, or switch the track off (ffmpeg: -an, -vn).`,
+  TRACK_SILENT: rule<{ track: Track; isHeld?: boolean }>({
+    message: ({ track: { kind, pid }, isHeld = false }) =>
+      `No ${kind} for 5 s on PID ${pid}, which the PMT lists. Viewers ${isHeld ? 'see the last picture' : 'get none'}. Check the ${kind} source, or switch the track off (ffmpeg: -an, -vn).`,
   }),
   VARIANTS_NOT_ALIGNED: rule<{ variants: number; targetSec: number }>({
     holdSec: perSegment,

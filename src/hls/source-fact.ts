@@ -24,8 +24,8 @@ export type SourceFact =
   | { readonly code: 'AUDIO_OUT_OF_STEP'; readonly targetSec: number }
   /** Audio is moved by `shiftSec`: its clock, or that of the video, has jumped alone. */
   | { readonly code: 'AUDIO_REALIGNED'; readonly shiftSec: number }
-  /** A track that the PMT lists sends no media. */
-  | { readonly code: 'TRACK_SILENT'; readonly track: Track }
+  /** A track that the PMT lists sends no media. `isHeld`: viewers see its last picture. */
+  | { readonly code: 'TRACK_SILENT'; readonly track: Track; readonly isHeld?: boolean }
   /** Key frames of `variants` video tracks are not aligned with the key frames of the main video. */
   | { readonly code: 'VARIANTS_NOT_ALIGNED'; readonly variants: number; readonly targetSec: number }
   /** Tracks that are not carried: players fail on them or, with `tooMany`, they exceed the maximum number. */

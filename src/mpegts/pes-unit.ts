@@ -53,6 +53,8 @@ export interface PesUnit {
   readonly startsFrame: boolean
   /** Whether bytes were lost in transmission, or LATM cannot be parsed. */
   readonly damaged: boolean
+  /** Of video that is repeated while it stays away; undefined for a frame as sent. */
+  readonly repetition?: Repetition
   /** Parameter sets of the video so far, in the order of their kinds; undefined while one of some kind is unknown. */
   readonly parameterSets?: readonly ParameterSet[] | undefined
   /**
@@ -60,4 +62,12 @@ export interface PesUnit {
    * anew; undefined for one that did not come from a demuxer.
    */
   readonly packetNumber?: number
+}
+
+/** Repetition of the frames of a GOP so far. */
+export interface Repetition {
+  /** DTS of the frame behind it. */
+  readonly untilTicks: number
+  /** Whether that is a frame as sent. */
+  readonly isLast: boolean
 }

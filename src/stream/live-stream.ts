@@ -39,7 +39,7 @@ import { Slate } from './slate.ts'
 import { Source } from './source.ts'
 import { Sources, type SourceChange } from './sources.ts'
 import { Totals } from './totals.ts'
-import { SILENT_PACKET_US, workOfPackaging, workOfPlacing, workOfSamples } from './work-budget.ts'
+import { workOfInsertion, workOfPackaging, workOfPlacing, workOfSamples } from './work-budget.ts'
 
 /** Time before the expiry of a key from which on its encoder is warned of. */
 const KEY_EXPIRING_SEC = 600
@@ -371,7 +371,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 
   /** Counters of the packager. */
   get packaging(): PackagerStats {
-    return this.#packager.stats
+    const { packetsBeforeStart, ...stats } = this.#packager.stats
+    return { ...stats, packetsBeforeStart: packetsBeforeStart + this.#audio.droppedVideoPackets }
   }
 
   report(): StreamReport {
@@ -496,7 +497,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       // A part that ends before its next frame has arrived lets players ask for one that the switch takes away.
       if (output.type === 'header' && this.#sources.awaitsKeyFrame) continue
       const steady = this.#audio.push(output)
-      if (steady.length > 1) this.#sources.spend((steady.length - 1) * SILENT_PACKET_US)
+      if (steady.length > 1) this.#sources.spend(workOfInsertion(output, steady))
       for (const each of steady) this.#take(this.#packager.push(each, wallMs))
     }
   }
@@ -585,7 +586,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   get #queuedBytes(): number {
-    return this.#packager.queuedBytes + this.#sources.queuedBytes
+    return this.#packager.queuedBytes + this.#sources.queuedBytes + this.#audio.heldBytes
   }
 
   #watchSources(nowUs: number): void {

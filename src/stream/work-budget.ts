@@ -136,8 +136,8 @@ const TRACK_US = 1
 /** Cost of a segmentation descriptor. */
 const SEGMENTATION_US = 3
 
-/** CPU cost of a generated PES packet of silence. */
-export const SILENT_PACKET_US = 4
+/** CPU cost of a generated PES packet of silence, or of video that is repeated. */
+const INSERTED_PES_US = 4
 
 /** Cost of a segment, a part or a gap: its events, and a playlist that is rendered anew and sent to all viewers. */
 const SEGMENT_US = 100
@@ -208,6 +208,17 @@ export function workOfMedia(output: DemuxerOutput): number {
   if (output.type === 'program') return PROGRAM_US + output.program.tracks.length * TRACK_US
   if (output.type !== 'splice' || output.splice.command.type !== 'time-signal') return 0
   return output.splice.command.segmentations.length * SEGMENTATION_US
+}
+
+/** CPU cost of the outputs in place of one of the demuxer, in nominal microseconds. */
+export function workOfInsertion(output: DemuxerOutput, outputs: readonly DemuxerOutput[]): number {
+  const addedBytes = outputs.reduce((sum, each) => sum + sizeOf(each), 0) - sizeOf(output)
+  const packetsUs = (Math.max(0, addedBytes) / PACKET_BYTES) * COUNTER_US.addedPackets
+  return (outputs.length - 1) * INSERTED_PES_US + packetsUs
+}
+
+function sizeOf(output: DemuxerOutput): number {
+  return output.type === 'unit' ? output.unit.sizeBytes : 0
 }
 
 /** CPU cost of a packager output, in nominal microseconds. */

@@ -104,7 +104,7 @@ const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'co
   TOO_MANY_SPLICES: [{ points: HUGE }],
   AUDIO_OUT_OF_STEP: [{ targetSec: 60 }],
   AUDIO_REALIGNED: [{ shiftSec: -DAY_SEC }],
-  TRACK_SILENT: [{ track }],
+  TRACK_SILENT: [{ track }, { track, isHeld: true }],
   VARIANTS_NOT_ALIGNED: [{ variants: 8, targetSec: 60 }],
   TRACKS_NOT_IN_CMAF: [{ tracks }],
   PARAMETER_SETS_VARY: [{ tracks: videos }],

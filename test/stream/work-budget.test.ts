@@ -1,6 +1,7 @@
 /** Limits on the CPU time of a stream, and the consequences of exceeding them. */
 import t from 'tap'
-import { WorkBudget } from '../../src/stream/work-budget.ts'
+import { WorkBudget, workOfInsertion } from '../../src/stream/work-budget.ts'
+import { audioUnit, unit, videoUnit } from '../hls/source.ts'
 
 const PAYLOAD_BYTES = 1316
 const SECOND_US = 1_000_000
@@ -62,4 +63,12 @@ t.test('an episode ends when nothing is dropped for 5 s, or a publisher begins',
   t.notOk(budget.isExhausted(25 * SECOND_US))
   dropAt(26)
   t.notOk(budget.isExhausted(26 * SECOND_US))
+})
+
+t.test('video that is repeated costs its transport packets', async (t) => {
+  const video = unit(videoUnit(0, { key: true, sizeBytes: 100_000 }))
+  const audio = unit(audioUnit(0))
+  const costUs = workOfInsertion(audio, [video, audio])
+  t.ok(costUs > 100_000 / 188 && costUs < 1000, `${costUs} µs`)
+  t.ok(workOfInsertion(audio, [audio, audio]) < 10, 'silence')
 })

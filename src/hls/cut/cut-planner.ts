@@ -113,7 +113,7 @@ export class CutPlanner {
    */
   push(unit: PesUnit, wallMs: number, openBytes: number): readonly CutDecision[] {
     this.#progress.push(unit.dtsTicks)
-    this.#targets.addFrame(unit)
+    if (unit.repetition === undefined) this.#targets.addFrame(unit)
     if (this.#open?.timeline.breaksAt(unit, this.#targets.maxStepTicks) === true) {
       const jumpTicks = this.#open.timeline.timeOf(unit) - this.latestTicks
       this.#decide(factDecision({ code: 'TIMESTAMP_JUMP', jumpSec: jumpTicks / TICKS_PER_SEC }))
@@ -198,14 +198,16 @@ export class CutPlanner {
 
   #cutIfDue({ plan, timeline }: Open, unit: PesUnit, wallMs: number, openBytes: number): void {
     const ticks = timeline.timeOf(unit)
-    const { randomAccess } = unit
-    if (randomAccess) {
+    const { randomAccess, dtsTicks, repetition } = unit
+    if (randomAccess && repetition === undefined) {
       this.#gops.push(ticks)
       this.#programDate.arrive((ticks - plan.startTicks) / TICKS_PER_SEC, wallMs)
-    }
+    } else if (randomAccess) this.#gops.restart(ticks)
+    // Behind the last repetition, a GOP of the encoder goes on.
+    const gopTicks = repetition?.isLast === false ? repetition.untilTicks - dtsTicks : undefined
     const gap = gapBefore(plan, ticks, timeline.mediaEndTicks, this.limitTicks)
     this.#reachSplices(timeline, unit)
-    const isDue = gap !== undefined || (randomAccess && this.#isDue(plan, ticks))
+    const isDue = gap !== undefined || (randomAccess && this.#isDue(plan, ticks, gopTicks))
     if (randomAccess) this.#spliceIsDue = false
     // A frame stays whole: a decoder needs its second field, or its later slices, with it.
     if (!isDue && !(unit.startsFrame && this.#isForced(plan, unit, timeline, openBytes))) return
@@ -217,8 +219,8 @@ export class CutPlanner {
   }
 
   /** Whether the open segment ends before a random access point at `ticks`. */
-  #isDue(plan: SegmentPlan, ticks: number): boolean {
-    const point = { ticks, spliceIsDue: this.#spliceIsDue, gopTicks: this.#gops.longestTicks }
+  #isDue(plan: SegmentPlan, ticks: number, gopTicks = this.#gops.longestTicks): boolean {
+    const point = { ticks, spliceIsDue: this.#spliceIsDue, gopTicks }
     return isDueAt(plan, point, this.#targets)
   }
 

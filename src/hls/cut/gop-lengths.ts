@@ -38,6 +38,11 @@ export class GopLengths {
     this.#startTicks = ticks
   }
 
+  /** Adds a key frame that is repeated, of which the length of the open GOP tells nothing. */
+  restart(ticks: number): void {
+    this.#startTicks = ticks
+  }
+
   /** Ends the timeline: ignores the open GOP, whose length is unknown. */
   endTimeline(): void {
     this.#startTicks = undefined

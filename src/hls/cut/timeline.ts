@@ -31,6 +31,8 @@ export class Timeline {
   #maxPtsTicks: number
   /** PTS minus DTS of the newest random access point. */
   #reorderTicks: number
+  /** End of the newest repetition. */
+  #repeatedUntilTicks = -Infinity
   #frames = 0
   /** Ring of the durations of the newest frames. */
   readonly #durations: number[] = []
@@ -59,10 +61,11 @@ export class Timeline {
     return Math.min(newest, second)
   }
 
-  /** End of the frame with the latest PTS, if it has the median duration. */
+  /** End of the frame with the latest PTS, if it has the median duration, or of the repetition that it belongs to. */
   get endTicks(): number {
     const sorted = this.#durations.toSorted((a, b) => a - b)
-    return this.#maxPtsTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
+    const ticks = this.#maxPtsTicks + (sorted[sorted.length >> 1] ?? USUAL_FRAME_TICKS)
+    return Math.max(ticks, this.#repeatedUntilTicks)
   }
 
   /** End of the media so far; unlike `endTicks`, not before the time of the newest unit. */
@@ -98,8 +101,12 @@ export class Timeline {
     const ticks = this.timeOf(unit)
     this.#maxPtsTicks = Math.max(this.#maxPtsTicks, unit.ptsTicks)
     if (unit.randomAccess) this.#reorderTicks = unit.ptsTicks - unit.dtsTicks
+    const { repetition } = unit
+    if (repetition !== undefined) this.#repeatedUntilTicks = this.timeAt(repetition.untilTicks)
     if (ticks <= this.#latestTicks) return
-    this.#durations[this.#frames++ % FRAMES_REMEMBERED] = ticks - this.#latestTicks
+    // Neither frames that are repeated have their duration, nor the one behind them.
+    if (this.#repeatedUntilTicks < this.#latestTicks)
+      this.#durations[this.#frames++ % FRAMES_REMEMBERED] = ticks - this.#latestTicks
     this.#latestTicks = ticks
   }
 }

@@ -80,6 +80,7 @@ export class RenditionMeter {
       this.#videoFrames = 0
       this.#videoSec = 0
     }
+    if (segment.videoFrames === 0) return
     this.#videoFrames += segment.videoFrames
     this.#videoSec += durationSec
   }

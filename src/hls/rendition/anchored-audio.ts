@@ -79,7 +79,7 @@ export class AnchoredAudio {
   #heldAtTicks = 0
   #silence: Silence | undefined
   #aloneTicks = 0
-  /** Media of the video at its newest PES packet. */
+  /** Media of the video at its newest PES packet; undefined before the first one of this track. */
   #advancedTicks: number | undefined
   #paused = false
 
@@ -122,6 +122,7 @@ export class AnchoredAudio {
     const stepTicks = dtsTicks - (this.#latestTicks ?? dtsTicks)
     const continues = Math.abs(stepTicks) <= MAX_STEP_TICKS
     this.#latestTicks = dtsTicks
+    this.#advancedTicks ??= video.mediaTicks
     if (continues && stepTicks > 0) {
       this.#stepTicks = stepTicks
       this.#aloneTicks += stepTicks

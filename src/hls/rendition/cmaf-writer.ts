@@ -112,6 +112,8 @@ export class CmafWriter implements MediaWriter {
   #silentTicks = 0
   /** Decode time of the newest sample of the open fragment. */
   #placedTicks = 0
+  /** Decode time at which the repetition ends that it belongs to. */
+  #repeatedUntilTicks = 0
   /** Mean duration of the samples of the latest fragment, in the timescale. */
   #sampleTicks = 0
   readonly #listed = new ListedTime()
@@ -260,6 +262,7 @@ export class CmafWriter implements MediaWriter {
     this.#held = []
     this.#nextTicks = undefined
     this.#silentTicks = 0
+    this.#repeatedUntilTicks = 0
   }
 
   #takeHeld(untilTicks: number): HeldSample[] {
@@ -293,7 +296,12 @@ export class CmafWriter implements MediaWriter {
     const placed =
       isVideo && !sample.continues ? startAt(sample, this.#decodeTimeOf(sample)) : sample
     this.#push(placed)
-    if (!sample.continues) this.#placedTicks = placed.decodeTicks
+    if (!sample.continues) {
+      const { dtsTicks, repetition } = unit
+      this.#placedTicks = placed.decodeTicks
+      const restTicks = (repetition?.untilTicks ?? dtsTicks) - dtsTicks
+      this.#repeatedUntilTicks = placed.decodeTicks + restTicks
+    }
     content.push(unit)
   }
 
@@ -369,7 +377,7 @@ export class CmafWriter implements MediaWriter {
     const [counted, format] = [this.#reader?.nextTicks, this.#format]
     if (held !== undefined) return held.sample.decodeTicks
     if (counted === undefined || format === undefined)
-      return endTicks - this.#reorderTicks + this.#liftTicks
+      return Math.max(endTicks - this.#reorderTicks + this.#liftTicks, this.#repeatedUntilTicks)
     if (lastEndTicks === undefined) return counted
     const lastTicks = this.#toDecodeTicks(lastEndTicks, format)
     const endedTicks = Math.max(counted, this.#silentTicks)

@@ -27,7 +27,7 @@ export interface WrittenSegment extends WrittenPart {
   /** Whether it begins at the planned random access point; undefined for a gap. */
   readonly aligned: boolean | undefined
   readonly startsWithKeyFrame: boolean
-  /** Number of frames of the lead track. */
+  /** Number of frames of the lead track, without repetitions. */
   readonly frames: number
   /** Tracks of the segment, with their parameters at its end; undefined for a gap. */
   readonly carried: CarriedTracks | undefined
@@ -90,7 +90,7 @@ export class SegmentContent {
     this.#first = first
   }
 
-  /** Number of frames of the lead track. */
+  /** Number of frames of the lead track, without repetitions. */
   get frames(): number {
     return this.#frames
   }
@@ -101,9 +101,9 @@ export class SegmentContent {
   }
 
   /** Adds the next PES packet of the lead track. */
-  push({ startsFrame, ptsTicks, decodableLeading }: PesUnit): void {
+  push({ startsFrame, ptsTicks, decodableLeading, repetition }: PesUnit): void {
     if (!startsFrame) return
-    this.#frames++
+    if (repetition === undefined) this.#frames++
     if (ptsTicks < this.#first.ptsTicks && !decodableLeading) this.#hasLeadingFrames = true
   }
 

@@ -2,7 +2,7 @@
  * Constant presence of audio in a presentation with video. Players set up their decoders once: hls.js fails if audio
  * starts after video, and waits forever if audio ends. So silence replaces audio that is no longer in the PMT, sends
  * nothing, or has another format before the next key frame; audio whose clock leaves that of the video is moved back to it;
- * and audio that starts later is dropped, unless the policy is `all`.
+ * and audio that starts later is dropped, unless the policy is `all`. Video that stays away beside audio is held.
  *
  * @module
  */
@@ -15,9 +15,13 @@ import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Program, Track } from '../../mpegts/track.ts'
 import type { SourceFact } from '../source-fact.ts'
 import { AnchoredAudio } from './anchored-audio.ts'
+import { HeldVideo } from './held-video.ts'
 
 /** Maximum step of the times of the video that needs no explanation by the audio beside it. */
 const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
+
+/** Time after which video that is held counts as silent. */
+const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
 
 type ProgramOutput = Extract<DemuxerOutput, { readonly type: 'program' }>
 
@@ -39,6 +43,9 @@ export class SteadyAudio {
   readonly #lines = new Map<number, AnchoredAudio>()
   /** PIDs of audio that pauses and is replaced as if it had left the program. */
   readonly #absentPids = new Set<number>()
+  #video = new HeldVideo()
+  /** Number of PES packets of video dropped, see `HeldVideo`. */
+  #droppedVideoPackets = 0
   /** DTS of the newest PES packet of the video. */
   #videoTicks: number | undefined
   /** Newest distance between two of them. */
@@ -64,6 +71,11 @@ export class SteadyAudio {
     this.#audio = tracks.find(({ kind }) => kind === 'audio') ?? 'none'
   }
 
+  /** Number of PES packets of video dropped behind a pause: they refer to frames that were not repeated. */
+  get droppedVideoPackets(): number {
+    return this.#droppedVideoPackets
+  }
+
   /** Current facts. */
   get facts(): readonly SourceFact[] {
     const lines = [...this.#lines.values()]
@@ -72,10 +84,18 @@ export class SteadyAudio {
       shiftTicks === undefined
         ? []
         : [{ code: 'AUDIO_REALIGNED', shiftSec: shiftTicks / TICKS_PER_SEC }]
+    const { track, heldTicks } = this.#video
+    if (track !== undefined && heldTicks > MAX_SILENT_TICKS)
+      facts.push({ code: 'TRACK_SILENT', track, isHeld: true })
     if (this.#silence !== undefined || lines.some(({ paused }) => paused))
       facts.push({ code: 'AUDIO_GONE' })
     else if (this.#droppedPids.size > 0) facts.push({ code: 'AUDIO_TOO_LATE' })
     return facts
+  }
+
+  /** Size of the copies of the newest GOP. */
+  get heldBytes(): number {
+    return this.#video.sizeBytes
   }
 
   /** Ends the silence and the dropping of late audio; the next encoder has clocks of its own. */
@@ -84,6 +104,7 @@ export class SteadyAudio {
     this.#droppedPids.clear()
     this.#lines.clear()
     this.#absentPids.clear()
+    this.#video = new HeldVideo()
     this.#videoTicks = undefined
     this.#frameTicks = 0
   }
@@ -111,6 +132,11 @@ export class SteadyAudio {
 
   #pushVideo(output: Extract<DemuxerOutput, { readonly type: 'unit' }>): readonly DemuxerOutput[] {
     const { dtsTicks, randomAccess, damaged } = output.unit
+    const units = this.#video.push(output.unit)
+    if (units === undefined) {
+      this.#droppedVideoPackets++
+      return []
+    }
     this.#advance(dtsTicks)
     const outputs: DemuxerOutput[] = []
     for (const [pid, line] of this.#lines) {
@@ -122,7 +148,7 @@ export class SteadyAudio {
         outputs.push(...this.#changeProgram())
       }
     }
-    outputs.push(output)
+    outputs.push(...units.map(toOutput))
     if (this.#silence !== undefined)
       outputs.push(...this.#silence.takeUntil(dtsTicks).map(toOutput))
     return outputs
@@ -133,6 +159,8 @@ export class SteadyAudio {
     const line = this.#lines.get(pid) ?? new AnchoredAudio(unit.track)
     this.#lines.set(pid, line)
     const units = line.push(unit, { latestTicks, mediaTicks: this.#mediaTicks }).map(toOutput)
+    // Before the audio: it may be that which ends the wait for video.
+    units.unshift(...this.#video.fill(line.aloneTicks, this.#frameTicks).map(toOutput))
     if (line.lacksSilence || !this.#absentPids.delete(pid)) return units
     return [...this.#changeProgram(), ...units]
   }
@@ -169,6 +197,7 @@ export class SteadyAudio {
       this.#lines.clear()
       this.#videoTicks = undefined
     }
+    this.#video.describe(video)
     this.#videoPid = video?.pid
     this.#audioPids = new Set(audios.map(({ pid }) => pid))
     this.#droppedPids.clear()

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { decodeAdtsHeader, SILENT_BLOCKS } from '../../../src/codec/adts.ts'
 import { Packager } from '../../../src/hls/packager.ts'
+import { RenditionMeter } from '../../../src/hls/playlist/rendition-meter.ts'
 import { SteadyAudio } from '../../../src/hls/rendition/steady-audio.ts'
 import type { Segment } from '../../../src/hls/store/segment.ts'
 import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
@@ -26,11 +27,18 @@ import {
 const SEC = 90_000
 const POLICY = { formats: ['ts', 'cmaf'], policy: 'compatible' } as const
 
-/** Publishes outputs of the demuxer in both formats. */
-function run(outputs: readonly DemuxerOutput[]) {
+/**
+ * Publishes outputs of the demuxer in both formats.
+ *
+ * @param options.isPaced  whether PES packets arrive at their DTS, and not all at once
+ */
+function run(
+  outputs: readonly DemuxerOutput[],
+  { isPaced = false, partSec }: { isPaced?: boolean; partSec?: number } = {},
+) {
   const steady = new SteadyAudio(POLICY)
   const packager = new Packager({
-    ...{ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, formats: POLICY.formats },
+    ...{ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, formats: POLICY.formats, partSec },
   })
   const segments: Segment[] = []
   const facts = new Set<string>()
@@ -39,7 +47,8 @@ function run(outputs: readonly DemuxerOutput[]) {
     if (!steady.begun && segments.length > 0) steady.begin(packager.tracks)
   }
   for (const output of outputs) {
-    for (const each of steady.push(output)) take(packager.push(each, 0))
+    const wallMs = isPaced && output.type === 'unit' ? (output.unit.dtsTicks / SEC) * 1000 : 0
+    for (const each of steady.push(output)) take(packager.push(each, wallMs))
     for (const { code } of steady.facts) facts.add(code)
   }
   take(packager.end())
@@ -392,4 +401,136 @@ t.test('a change of format makes no more than 10 s of silence', async (t) => {
     max = Math.max(max, push({ ...audioUnit(FROM), track }), video(sec))
   }
   t.ok(max <= most, `${max} outputs where the times of the audio stand still`)
+})
+
+/** Video without the frames from one index to another, and audio all the time. */
+function paused(video: readonly PesUnit[], from: number, to: number) {
+  const away = video.toSpliced(from, to - from)
+  const audio = audioUnits(FROM, 127)
+  const units = interleave({ units: away }, { units: audio, delayTicks: 9000 })
+  return { away, audio, outputs: [layout, ...units.map(unit)] }
+}
+
+const videoTimesOf = (segments: readonly Segment[]) =>
+  segments.flatMap(({ bytes }) => readPtsTicks(readPackets(bytes), VIDEO.pid))
+
+t.test('video that stays away beside audio is the GOP so far until it is back', async (t) => {
+  const SENT = 170
+  for (const [reorderFrames, back, partSec] of [
+    [0, 420],
+    [2, 420],
+    // Within a GOP.
+    [0, 391],
+    [2, 391],
+    [0, 391, 0.2],
+    [2, 391, 0.2],
+  ] as const) {
+    const video = videoUnits({ fromTicks: FROM, frames: 660, framesPerGop: 60, reorderFrames })
+    const { away, audio, outputs } = paused(video, SENT, back)
+    const { of, facts, packager, steady } = run(outputs, partSec && { partSec })
+    t.same(facts, ['TRACK_SILENT'])
+    t.equal(steady.droppedVideoPackets, 0)
+    t.equal(packager.stats.discontinuities, 0)
+    for (const name of ['main', 'cmaf-video-1', 'cmaf-audio-1']) {
+      const segments = of(name)
+      t.notOk(
+        segments.some(({ sizeBytes }) => sizeBytes === 0),
+        `${name} has no gap`,
+      )
+      t.ok(
+        segments.every(({ independent }) => independent),
+        `each segment of ${name} begins with a key frame`,
+      )
+      const short = segments.slice(0, -1).filter(({ durationSec }) => durationSec < 1)
+      t.ok(short.length <= 1, `${name} has one short segment before the video is back`)
+    }
+    const sent = new Set(away.map(({ ptsTicks }) => ptsTicks))
+    t.equal(
+      of('main').reduce((sum, { videoFrames }) => sum + videoFrames, 0),
+      away.length,
+      'repetitions are no frames',
+    )
+    const meter = new RenditionMeter()
+    for (const segment of of('main')) meter.add(segment, 2)
+    t.equal(meter.summary?.frameRate, 30)
+    const times = videoTimesOf(of('main'))
+    t.same(
+      times.filter((ticks) => sent.has(ticks)),
+      [...sent],
+      'nothing is dropped',
+    )
+    const repeated = times.filter((ticks) => !sent.has(ticks))
+    const gop = SENT % 60
+    const awayTicks = (back - SENT) * 3000
+    const count = Math.ceil(awayTicks / (SEC / 2))
+    t.same(
+      repeated,
+      Array.from({ length: count * gop }, (_, index) => {
+        const repetition = Math.floor(index / gop)
+        return video[SENT]!.ptsTicks + (repetition * SEC) / 2 + (index % gop)
+      }),
+    )
+    const samples = of('cmaf-video-1').flatMap(({ bytes }) => readSamples(bytes))
+    t.equal(samples.length, away.length + repeated.length)
+    t.ok(
+      samples.every(({ decodeTicks, durationTicks, compositionOffset }, index) => {
+        const next = samples[index + 1]
+        const isContinuous = next === undefined || decodeTicks + durationTicks === next.decodeTicks
+        return isContinuous && compositionOffset === reorderFrames * 3000
+      }),
+      'without holes',
+    )
+    const heard = samplesOf(of('cmaf-audio-1')).filter((silent) => !silent).length
+    // What begins before the first picture is presented is dropped.
+    t.equal(heard, audio.length * 8 - Math.ceil((reorderFrames * 3000) / 1920))
+  }
+})
+
+t.test('slides without key frames are in segments that begin with one', async (t) => {
+  const slides = Array.from({ length: 5 }, (_, index) =>
+    videoUnit(FROM + index * 5 * SEC, { key: index === 0 }),
+  )
+  const audio = audioUnits(FROM, 147)
+  const { of, packager } = run([
+    layout,
+    ...interleave({ units: slides }, { units: audio, delayTicks: 9000 }).map(unit),
+  ])
+  t.equal(packager.stats.discontinuities, 0)
+  for (const name of ['main', 'cmaf-video-1']) {
+    t.ok(of(name).every(({ independent }) => independent))
+    const usual = of(name).filter(({ durationSec }) => durationSec >= 1.8 && durationSec < 2.5)
+    t.ok(usual.length >= of(name).length - 2, `${usual.length} of ${of(name).length} of ${name}`)
+  }
+  const times = videoTimesOf(of('main'))
+  t.same(
+    slides.filter(({ ptsTicks }) => !times.includes(ptsTicks)),
+    [],
+  )
+})
+
+t.test('video that comes in turns with as much audio is not repeated', async (t) => {
+  const video = videoUnits({ fromTicks: FROM, frames: 540, framesPerGop: 60 })
+  const audio = audioUnits(FROM, 105)
+  const turns = Array.from({ length: 10 }, (_, turn) => [
+    ...video.slice(turn * 54, (turn + 1) * 54),
+    ...audio.slice(Math.floor(turn * 10.5), Math.floor((turn + 1) * 10.5)),
+  ])
+  const { of, facts } = run([layout, ...turns.flat().map(unit)])
+  t.same(facts, [])
+  t.same(
+    videoTimesOf(of('main')),
+    video.map(({ ptsTicks }) => ptsTicks),
+  )
+})
+
+t.test('repetitions, which are later than the video, move no date', async (t) => {
+  const video = videoUnits({ fromTicks: FROM, frames: 270, framesPerGop: 15 })
+  const units = interleave({ units: video }, { units: audioUnits(FROM, 176), delayTicks: 9000 })
+  const { of } = run([layout, ...units.map(unit)], { isPaced: true })
+  const [first, ...others] = of('main')
+  t.ok(others.length > 12)
+  for (const { startTicks, programDateTimeMs } of others) {
+    const mediaMs = ((startTicks - first!.startTicks) / SEC) * 1000
+    t.equal(Math.round(programDateTimeMs - first!.programDateTimeMs - mediaMs), 0)
+  }
 })

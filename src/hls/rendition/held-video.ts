@@ -1,0 +1,212 @@
+/**
+ * Video that stays away while audio goes on, as that of encoders with a variable frame rate. Players need both tracks all the
+ * time, so the GOP so far is repeated with its frames one tick apart: its last picture stays, and decoders have what the next
+ * frame refers to.
+ *
+ * ```
+ * sent       I P P P                              P P …
+ * published  I P P P        IPPP────IPPP────IPPP──P P …
+ * ```
+ *
+ * @module
+ */
+import { closeGop } from '../../codec/close-gop.ts'
+import { encodePes } from '../../mpegts/mux/pes-packetizer.ts'
+import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
+import { isSameTrackLayout, type Track } from '../../mpegts/track.ts'
+
+/** Media of the audio alone after which video stays away: tracks may arrive in turns, and video late. */
+const AWAY_TICKS = 2 * TICKS_PER_SEC
+
+/** Distance of the repetitions: short, so that a segment ends in time, but longer for what is large. */
+const MIN_STEP_TICKS = 0.5 * TICKS_PER_SEC
+const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
+
+/** Time by which the end of a repetition stays behind the audio: frames may come as late. */
+const MARGIN_TICKS = 0.25 * TICKS_PER_SEC
+
+/** Bounds of what is repeated in `MAX_STEP_TICKS`: 4 Mbit/s, and the frames of 2 s at 60 a second. */
+const MAX_BYTES = 512 * 1024
+const MAX_FRAMES = 128
+
+/** Maximum number of repetitions at once. */
+const MAX_REPETITIONS = 4
+
+const VIDEO_STREAM_ID = 0xe0
+
+/** Inputs: `describe` the video with each program, `push` each of its PES packets, `fill` with each one of the audio. */
+export class HeldVideo {
+  /** PES packets of the newest GOP without their transport packets, or of its key frame; empty for none that is repeated. */
+  #gop: PesUnit[] = []
+  /** Whether that is the whole GOP: frames behind a repetition of its key frame alone cannot be decoded. */
+  #isWhole = true
+  /** Whether decoders begin anew with it; undefined until it is examined. */
+  #isClosed: boolean | undefined
+  /** Copies of the payloads, in memory that the next GOP uses again. */
+  #memory: Buffer = Buffer.alloc(0)
+  #usedBytes = 0
+  /** Size of the payloads. */
+  #sizeBytes = 0
+  /** DTS of the newest PES packet as sent. */
+  #latestTicks = 0
+  /** Highest PTS of the GOP. */
+  #maxPtsTicks = 0
+  /** DTS of the next repetition; undefined while the video is not held. */
+  #nextTicks: number | undefined
+
+  /** Size of the copies. */
+  get sizeBytes(): number {
+    return this.#memory.length
+  }
+
+  /** Video that is held; undefined for none. */
+  get track(): Track | undefined {
+    return this.#nextTicks === undefined ? undefined : this.#gop[0]?.track
+  }
+
+  /** Time since its newest PES packet, in ticks of 90 kHz; 0 for video that is not held. */
+  get heldTicks(): number {
+    return (this.#nextTicks ?? this.#latestTicks) - this.#latestTicks
+  }
+
+  /** Takes a description of the track; undefined for none. Without a key frame in its format, nothing is repeated. */
+  describe(track: Track | undefined): void {
+    const [key] = this.#gop
+    if (key === undefined || (track !== undefined && isSameTrackLayout(track, key.track))) return
+    this.#gop = []
+    this.#nextTicks = undefined
+  }
+
+  /**
+   * @returns the PES packet, behind the repetition up to it; none for one that is late and in the next repetition; undefined for
+   *   one that is dropped
+   */
+  push(unit: PesUnit): PesUnit[] | undefined {
+    const { dtsTicks, randomAccess, damaged } = unit
+    const isKey = randomAccess && !damaged
+    const nextTicks = this.#nextTicks
+    if (nextTicks === undefined) {
+      this.#keep(unit, isKey)
+      return [unit]
+    }
+    if (!this.#isWhole && !isKey) return undefined
+    if (dtsTicks >= this.#latestTicks && dtsTicks < nextTicks + this.#gop.length) {
+      this.#keep(unit, isKey)
+      return []
+    }
+    const untilTicks = Math.min(dtsTicks, nextTicks + AWAY_TICKS)
+    const units = dtsTicks > nextTicks && this.#begins() ? this.#repeat(untilTicks, true) : []
+    this.#nextTicks = undefined
+    this.#keep(unit, isKey)
+    return [...units, unit]
+  }
+
+  /**
+   * @param aloneTicks  media of the audio since the latest PES packet of the video
+   * @param frameTicks  duration of a frame
+   * @returns the repetitions that are due
+   */
+  fill(aloneTicks: number, frameTicks: number): PesUnit[] {
+    if (this.#nextTicks === undefined) {
+      if (aloneTicks <= AWAY_TICKS || !this.#begins()) return []
+      const lastTicks = Math.max(this.#latestTicks, this.#maxPtsTicks - this.#reorderTicks)
+      this.#nextTicks = lastTicks + Math.max(frameTicks, 1)
+    }
+    const untilTicks = this.#latestTicks + aloneTicks - MARGIN_TICKS
+    const stepTicks = this.#stepTicks
+    const units: PesUnit[] = []
+    for (let count = 0; count < MAX_REPETITIONS; count++) {
+      if (this.#nextTicks + stepTicks > untilTicks || !this.#begins()) break
+      units.push(...this.#repeat(this.#nextTicks + stepTicks))
+    }
+    return units
+  }
+
+  get #reorderTicks(): number {
+    const [key] = this.#gop
+    return key === undefined ? 0 : key.ptsTicks - key.dtsTicks
+  }
+
+  /** PES packets of the key frame. */
+  get #keyFrame(): PesUnit[] {
+    const next = this.#gop.findIndex((unit, index) => index > 0 && unit.startsFrame)
+    return this.#gop.slice(0, next === -1 ? undefined : next)
+  }
+
+  get #stepTicks(): number {
+    const share = Math.max(this.#sizeBytes / MAX_BYTES, this.#gop.length / MAX_FRAMES)
+    return Math.max(MIN_STEP_TICKS, Math.ceil(share * MAX_STEP_TICKS))
+  }
+
+  #keep(unit: PesUnit, isKey: boolean): void {
+    const { dtsTicks, ptsTicks, payload, startsFrame } = unit
+    this.#latestTicks = dtsTicks
+    const [key] = this.#gop
+    if (isKey && startsFrame) {
+      this.#gop = []
+      this.#isWhole = true
+      this.#isClosed = undefined
+      this.#usedBytes = 0
+      this.#sizeBytes = 0
+      this.#maxPtsTicks = ptsTicks
+    } else if (key === undefined) return
+    this.#maxPtsTicks = Math.max(this.#maxPtsTicks, ptsTicks)
+    // Frames that are presented before the key frame may refer to the GOP before it, and none behind it to them.
+    if (!this.#isWhole || (key !== undefined && !isKey && ptsTicks < key.ptsTicks)) return
+    if (this.#gop.length < MAX_FRAMES && this.#sizeBytes + payload.length <= MAX_BYTES) {
+      this.#sizeBytes += payload.length
+      this.#gop.push({ ...unit, chunks: [], payload: this.#copy(payload) })
+      return
+    }
+    this.#isWhole = false
+    const keyFrame = this.#keyFrame
+    const isInKeyFrame = keyFrame.length === this.#gop.length && !startsFrame
+    this.#gop = isInKeyFrame ? [] : keyFrame
+    this.#sizeBytes = this.#gop.reduce((sum, each) => sum + each.payload.length, 0)
+  }
+
+  #copy(payload: Buffer): Buffer {
+    if (this.#usedBytes + payload.length > this.#memory.length) {
+      const sizeBytes = Math.max(2 * this.#memory.length, payload.length)
+      this.#memory = Buffer.allocUnsafeSlow(Math.min(MAX_BYTES, sizeBytes))
+      this.#usedBytes = 0
+    }
+    const fromBytes = this.#usedBytes
+    this.#usedBytes += payload.copy(this.#memory, fromBytes)
+    return this.#memory.subarray(fromBytes, this.#usedBytes)
+  }
+
+  /** Whether there is a GOP with which decoders begin anew. */
+  #begins(): boolean {
+    const [key] = this.#gop
+    if (key === undefined) return false
+    const { codec } = key.track
+    if (codec !== 'h264' && codec !== 'h265') return false
+    this.#isClosed ??= this.#keyFrame.filter(({ payload }) => closeGop(codec, payload)).length > 0
+    return this.#isClosed
+  }
+
+  #repeat(untilTicks: number, isLast = false): PesUnit[] {
+    const fromTicks = this.#nextTicks ?? 0
+    this.#nextTicks = untilTicks
+    const presentedTicks = fromTicks + this.#reorderTicks
+    const presented = this.#gop.toSorted((a, b) => a.ptsTicks - b.ptsTicks)
+    const { inBandSets = false } = this.#gop.at(-1) ?? {}
+    return this.#gop.map((unit, index) => {
+      const dtsTicks = fromTicks + index
+      const times = { ptsTicks: presentedTicks + presented.indexOf(unit), dtsTicks }
+      const packets = encodePes(unit.track.pid, VIDEO_STREAM_ID, times, unit.payload)
+      return {
+        ...unit,
+        ...times,
+        chunks: [packets],
+        sizeBytes: packets.length,
+        payload: Buffer.from(unit.payload),
+        newParameters: false,
+        inBandSets,
+        repetition: { untilTicks, isLast },
+      }
+    })
+  }
+}
