@@ -24,9 +24,10 @@ export interface Source {
  * - `rewrapped`: video byte for byte; audio in another framing, whose decoded frames are the same.
  * - `framed`: byte for byte, each video frame in a PES packet of its own.
  * - `silenced`: byte for byte, then silent audio after the end of the audio track.
+ * - `held`: byte for byte, and between the frames the GOP so far, while the video stays away.
  */
 export type BytesOut =
-  'same' | 'from-key-frame' | 'damaged' | 'completed' | 'rewrapped' | 'framed' | 'silenced'
+  'same' | 'from-key-frame' | 'damaged' | 'completed' | 'rewrapped' | 'framed' | 'silenced' | 'held'
 
 /** All versions of a playlist. */
 export interface ExpectedPlaylist {

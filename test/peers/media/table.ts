@@ -15,6 +15,7 @@ const BYTES_OUT: Readonly<Record<BytesOut, string>> = {
   rewrapped: 'video byte for byte, the same AAC frames in ADTS',
   framed: 'byte for byte, each frame in a PES packet of its own',
   silenced: 'byte for byte, then silent audio',
+  held: 'byte for byte, and its GOP so far until it is back',
 }
 
 /** Tables in Markdown, each under its heading. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { AAC, TEST_PATTERN, TONE, X264 } from '../clip.ts'
+import { AAC, TEST_PATTERN, TONE, X264, X265 } from '../clip.ts'
 import { join, shift, split, type Clip } from '../../../mpegts/edit.ts'
 import type { MediaCase } from '../media-case.ts'
 import type { Step } from '../publish.ts'
@@ -57,6 +57,35 @@ export const TIME: readonly MediaCase[] = [
     playlist: TWICE,
     discontinuities: [4],
     warnings: ['PTS_GAPS', 'TIMESTAMP_JUMP'],
+  },
+  {
+    name: 'video-away',
+    input: '4 s without a frame of the video, between two that refer to each other',
+    make: (clips) =>
+      clips.encode([
+        ...[...TEST_PATTERN, ...TONE, '-vf', 'select=not(between(t\\,2.5\\,6.5))'],
+        ...['-fps_mode', 'vfr', ...X264, ...AAC],
+      ]),
+    bytesOut: 'held',
+    // 119 frames, and 8 times the 15 so far in their GOP.
+    playlist: { ...USUAL, videoFrames: 239 },
+    warnings: ['PTS_GAPS'],
+  },
+  {
+    name: 'video-away-cra',
+    input: 'the same in H.265, in a GOP that begins with a CRA picture',
+    make: (clips) =>
+      clips.encode([
+        ...[...TEST_PATTERN, ...TONE, '-vf', 'select=not(between(t\\,2.05\\,6.5))'],
+        ...['-fps_mode', 'vfr', ...X265, 'keyint=60:min-keyint=60:bframes=0', ...AAC],
+      ]),
+    bytesOut: 'held',
+    // 106 frames, and 9 times the 2 so far in their GOP.
+    playlist: {
+      ...{ durations: [2, 2.07, 2, 1.93], videoFrames: 124 },
+      ...{ audioFrames: 376, tracks: '256:24,257:f' },
+    },
+    warnings: ['PTS_GAPS'],
   },
   {
     name: 'audio-late',
