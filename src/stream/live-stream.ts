@@ -497,7 +497,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       // A part that ends before its next frame has arrived lets players ask for one that the switch takes away.
       if (output.type === 'header' && this.#sources.awaitsKeyFrame) continue
       const steady = this.#audio.push(output)
-      if (steady.length > 1) this.#sources.spend(workOfInsertion(output, steady))
+      if (steady.length !== 1 || steady[0] !== output)
+        this.#sources.spend(workOfInsertion(output, steady))
       for (const each of steady) this.#take(this.#packager.push(each, wallMs))
     }
   }

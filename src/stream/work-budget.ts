@@ -214,7 +214,7 @@ export function workOfMedia(output: DemuxerOutput): number {
 export function workOfInsertion(output: DemuxerOutput, outputs: readonly DemuxerOutput[]): number {
   const addedBytes = outputs.reduce((sum, each) => sum + sizeOf(each), 0) - sizeOf(output)
   const packetsUs = (Math.max(0, addedBytes) / PACKET_BYTES) * COUNTER_US.addedPackets
-  return (outputs.length - 1) * INSERTED_PES_US + packetsUs
+  return Math.max(0, outputs.length - 1) * INSERTED_PES_US + packetsUs
 }
 
 function sizeOf(output: DemuxerOutput): number {

@@ -70,5 +70,7 @@ t.test('video that is repeated costs its transport packets', async (t) => {
   const audio = unit(audioUnit(0))
   const costUs = workOfInsertion(audio, [video, audio])
   t.ok(costUs > 100_000 / 188 && costUs < 1000, `${costUs} µs`)
+  t.ok(workOfInsertion(audio, [video]) > 100_000 / 188, 'also where audio is held back')
   t.ok(workOfInsertion(audio, [audio, audio]) < 10, 'silence')
+  t.equal(workOfInsertion(audio, []), 0)
 })

@@ -131,8 +131,9 @@ export class SteadyAudio {
   }
 
   #pushVideo(output: Extract<DemuxerOutput, { readonly type: 'unit' }>): readonly DemuxerOutput[] {
-    const { dtsTicks, randomAccess, damaged } = output.unit
-    const units = this.#video.push(output.unit)
+    const { unit } = output
+    const { dtsTicks, randomAccess, damaged } = unit
+    const units = this.#video.push(unit)
     if (units === undefined) {
       this.#droppedVideoPackets++
       return []
@@ -148,7 +149,7 @@ export class SteadyAudio {
         outputs.push(...this.#changeProgram())
       }
     }
-    outputs.push(...units.map(toOutput))
+    outputs.push(...units.map((each) => (each === unit ? output : toOutput(each))))
     if (this.#silence !== undefined)
       outputs.push(...this.#silence.takeUntil(dtsTicks).map(toOutput))
     return outputs
