@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { KeyFloors } from '../../src/auth/key-floors.ts'
+import { keyIdOf } from '../../src/auth/key-list.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 22, 12, 0, 0, 700)
 
@@ -84,4 +85,43 @@ t.test('a key without time of issue is revoked by each revocation of its stream'
   t.notOk(floors.isRevoked(key), 'as long as its stream has none')
   floors.revoke('studio', NOW_MS)
   t.ok(floors.isRevoked(key))
+})
+
+t.test('revokes one key of a stream, and none that is issued later', async (t) => {
+  const floors = new KeyFloors()
+  const leaked = issue(floors, 'studio', NOW_MS)
+  const kept = issue(floors, 'studio', NOW_MS + 1000)
+  const others = [
+    { ...leaked, streamId: 'other' },
+    { ...leaked, source: 'backup' as const },
+    { ...leaked, expiresAtSec: leaked.expiresAtSec + 1 },
+  ]
+  floors.revokeKey('studio', keyIdOf(leaked), NOW_MS)
+  t.ok(floors.isRevoked(leaked))
+  for (const key of [kept, ...others]) t.notOk(floors.isRevoked(key))
+  const renewed = issue(floors, 'studio', NOW_MS)
+  t.not(keyIdOf(renewed), keyIdOf(leaked), 'although it is of the same second')
+  t.notOk(floors.isRevoked(renewed))
+})
+
+t.test('issues no key whose backup key would be revoked', async (t) => {
+  const floors = new KeyFloors()
+  const key = issue(floors, 'studio', NOW_MS)
+  floors.revokeKey('studio', keyIdOf({ ...key, source: 'backup' }), NOW_MS)
+  t.equal(issue(floors, 'studio', NOW_MS).issuedAtSec, key.issuedAtSec + 1)
+})
+
+t.test('refuses older keys, too, once more than 100,000 keys are revoked', async (t) => {
+  const floors = new KeyFloors()
+  const key = issue(floors, 'studio', NOW_MS)
+  const expired = { streamId: 'over', issuedAtSec: 1, expiresAtSec: 2 }
+  const [older, younger] = [-1, 1].map((sec) => issue(floors, 'studio', NOW_MS + sec * 1000))
+  floors.revokeKey('over', keyIdOf(expired), NOW_MS)
+  floors.revokeKey('studio', keyIdOf(key), NOW_MS)
+  for (let i = 0; i < 100_000; i++) floors.revokeKey(`s${i}`, keyIdOf(key), NOW_MS)
+  t.ok(floors.isRevoked(key), 'a revoked key never becomes good again')
+  t.ok(floors.isRevoked(older!))
+  t.notOk(floors.isRevoked(younger!))
+  const good = { streamId: 'over', expiresAtSec: Infinity }
+  t.notOk(floors.isRevoked(good), 'a key that had expired raises no floor')
 })
