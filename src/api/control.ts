@@ -23,6 +23,12 @@ import type {
 export interface StreamControl {
   startStream(request: StartRequest): Promise<StartedStream>
   stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord>
+  /**
+   * Refuses a stream key from now on, and disconnects the encoder that has connected with it.
+   *
+   * @param keyId  `keyId` in `keys` of a record
+   */
+  revokeKey(streamId: string, keyId: string): Promise<StreamRecord>
   /** Disconnects the encoder, which may connect again after `banSec`. */
   kick(streamId: string, request?: KickRequest): StreamRecord | Promise<StreamRecord>
   /** Puts an encoder on air at its next key frame, and fails back to it from now on. */

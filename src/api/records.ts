@@ -452,6 +452,22 @@ export type ArchiveReport = Declared<typeof Archive>
 
 const { playbackToken: _, ...ownOptions } = recorded(STREAM_OPTIONS)
 
+const Key = titled(
+  'StreamKey',
+  {
+    keyId: text('its id, for `revoke-key`; tells nothing else than what is below'),
+    source: Type.Enum([...ENCODER_SOURCES], { description: '`main` or `backup`' }),
+    issuedAt: Type.Optional(time('when it was issued; absent if it does not tell')),
+    expiresAt: time('when it expires'),
+    lastUsedAt: Type.Optional(
+      time('when an encoder connected with it last; absent if none has so far'),
+    ),
+  },
+  'a stream key that holds, in both its forms',
+)
+
+export type KeyReport = Declared<typeof Key>
+
 export const StreamRecord = titled('StreamRecord', {
   streamId: text('id of the stream'),
   status: state,
@@ -543,6 +559,12 @@ export const StreamRecord = titled('StreamRecord', {
   options: Type.Object(ownOptions, {
     description: 'what start-stream gave the stream of its own; empty for a resumed stream',
   }),
+  keys: Type.Optional(
+    Type.Array(Key, {
+      description:
+        'stream keys that are neither expired nor revoked, the newest first: those issued since the start and those used, at most 50, issued or used last; absent in `streams`',
+    }),
+  ),
   archive: Type.Optional(Archive),
   publishPort: Type.Optional(integer('port that the stream has to itself')),
   bannedUntil: Type.Optional(time('until when `kick` bans encoders; absent without a ban')),
@@ -622,7 +644,7 @@ export const StreamPage = titled('StreamPage', {
 })
 
 export type StreamPage = Omit<Declared<typeof StreamPage>, 'streams'> & {
-  readonly streams: readonly Omit<StreamRecord, 'service'>[]
+  readonly streams: readonly Omit<StreamRecord, 'service' | 'keys'>[]
 }
 
 export const NodeList = titled('NodeList', {
@@ -654,6 +676,7 @@ export const COMPONENTS = {
   ServiceLoad: Service,
   StartedStream,
   StreamPage,
+  StreamKey: Key,
   StreamRecord,
   Track,
 }

@@ -6,6 +6,7 @@
  */
 import { Type, type TObject, type TSchemaOptions } from 'typebox'
 import { Errors } from 'typebox/value'
+import { KEY_ID } from '../auth/key-list.ts'
 import { KEY_LIFETIME_SEC } from '../auth/stream-key.ts'
 import { MAX_STREAM_ID_CHARACTERS, STREAM_ID, STREAM_ID_ALLOWED } from '../auth/stream-id.ts'
 import { MillraceError } from '../errors.ts'
@@ -113,6 +114,15 @@ export const StopStreamBody = Type.Object({
 })
 
 export type StopRequest = Omit<Declared<typeof StopStreamBody>, keyof typeof OF_STREAM>
+
+export const RevokeKeyBody = Type.Object({
+  ...OF_STREAM,
+  /** Key to refuse from now on: `key_id` in `keys` of the status, listed or not. */
+  keyId: Type.String({
+    pattern: KEY_ID.source,
+    description: 'must be a `key_id` of the status of the stream',
+  }),
+})
 
 export const StreamBody = Type.Object(OF_STREAM)
 

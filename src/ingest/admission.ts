@@ -4,6 +4,7 @@
  * @module
  */
 import type { BlockList } from 'node:net'
+import { keyIdOf } from '../auth/key-list.ts'
 import { parseStreamKey, type StreamKeyClaims } from '../auth/stream-key.ts'
 import { VerifiedKeys } from '../auth/verified-keys.ts'
 import { addressList, listContains } from '../binary/ip-address.ts'
@@ -45,6 +46,8 @@ export interface PublisherKey {
   readonly program?: ProgramChoice
   /** Expiry, in milliseconds since 1970; undefined without a key. */
   readonly keyExpiresAtMs?: number
+  /** See `key-list.ts`; undefined without a key. */
+  readonly keyId?: string
 }
 
 /** Publisher whose request is accepted: `connect` once, then `disconnected`; or `refuse`. */
@@ -70,6 +73,8 @@ export interface AcceptedPublisher extends PublisherKey {
 interface Rules {
   /** @throws {MillraceError} `ADDRESS_FORBIDDEN` */
   readonly checkAddress: () => void
+  /** @throws {MillraceError} `STREAM_KEY_REVOKED` */
+  readonly checkKey?: () => void
   /** Reports a refusal. */
   readonly refuse: (error: MillraceError) => void
 }
@@ -84,6 +89,8 @@ export interface AdmissionStreams {
    * @throws {MillraceError} for a verified key that is revoked, or has no stream and cannot resume one
    */
   admit(claims: StreamKeyClaims): LiveStream | Promise<LiveStream>
+  /** @throws {MillraceError} `STREAM_KEY_REVOKED` */
+  checkKey(claims: StreamKeyClaims): void
 }
 
 export interface AdmissionOptions {
@@ -150,8 +157,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (options.isOverloaded()) stream.renewKey(keyExpiresAtMs)
       const source: EncoderSource = claims.source ?? 'main'
       await waitForTurn(stream, source, signal)
-      const key = { source, ...(choice !== undefined && { program: choice }), keyExpiresAtMs }
-      return accepted(stream, key, rulesFor(stream))
+      const ofKey = { keyExpiresAtMs, keyId: keyIdOf(claims) }
+      const key = { source, ...(choice !== undefined && { program: choice }), ...ofKey }
+      const checkKey = () => streams.checkKey(claims)
+      return accepted(stream, key, { ...rulesFor(stream), checkKey })
     } catch (error) {
       if (error instanceof MillraceError) options.onRejected(remote, error, stream)
       throw error
@@ -207,8 +216,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
       ...(latencyMs !== undefined && { latencyMs }),
       connect: (encoder) => {
         try {
-          // Since the decision another encoder may have connected, and `allow_from` may have changed.
+          // Since the decision another encoder may have connected, and options and keys may have changed.
           rules.checkAddress()
+          rules.checkKey?.()
           if (stream.status === 'STOPPED' || isFed(stream, [source], clock.nowUs()))
             throw new MillraceError('STREAM_BUSY')
           limits.checkRoom(stream, source, clock.nowUs())

@@ -21,11 +21,12 @@ export function asEncoder(
   queue: { readonly sizeBytes: number },
   key: PublisherKey,
 ): Encoder {
-  const { source, program, keyExpiresAtMs } = key
+  const { source, program, keyExpiresAtMs, keyId } = key
   return {
     source,
     ...(program !== undefined && { program }),
     ...(keyExpiresAtMs !== undefined && { keyExpiresAtMs }),
+    ...(keyId !== undefined && { keyId }),
     get lastPacketUs() {
       return connection.lastReceivedUs
     },

@@ -56,6 +56,11 @@ export class LocalControl implements StreamControl {
     return records.of(streams.stop(streamId, request))
   }
 
+  async revokeKey(streamId: string, keyId: string): Promise<StreamRecord> {
+    const { streams, records } = this.#options
+    return records.of(streams.revokeKey(streamId, keyId))
+  }
+
   kick(streamId: string, request?: KickRequest): StreamRecord {
     const { streams, records } = this.#options
     return records.of(streams.kick(streamId, request))

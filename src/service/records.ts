@@ -6,6 +6,7 @@
 import { MAX_PAGE_STREAMS, type ListRequest } from '../api/requests.ts'
 import type {
   ArchiveReport,
+  KeyReport,
   PeerReport,
   PushReport,
   ServiceReport,
@@ -30,6 +31,7 @@ interface RecordsOptions {
   readonly ownPolicyOf: (
     stream: LiveStream,
   ) => Pick<StreamRecord, 'options' | 'bannedUntil' | 'publishPort'>
+  readonly keysOf: (stream: LiveStream) => readonly KeyReport[]
   /** @returns undefined for a stream without `pull_url` */
   readonly pullOf: (stream: LiveStream) => PeerReport | undefined
   readonly pushesOf: (stream: LiveStream) => readonly PushReport[]
@@ -49,14 +51,15 @@ export class Records {
   }
 
   of(stream: LiveStream): StreamRecord {
-    return { ...this.#describe(stream), ...this.#service }
+    const keys = this.#options.keysOf(stream)
+    return { ...this.#describe(stream), keys, ...this.#service }
   }
 
   /** Page of records that others have made. */
   pageOf(streams: readonly StreamRecord[], next: string | undefined): StreamPage {
     return {
       streams: streams.map((record) => {
-        const { service: _, ...stream } = record
+        const { service: _1, keys: _2, ...stream } = record
         return stream
       }),
       ...(next !== undefined && { next }),
@@ -78,7 +81,7 @@ export class Records {
     }
   }
 
-  #describe(stream: LiveStream): Omit<StreamRecord, 'service'> {
+  #describe(stream: LiveStream): Omit<StreamRecord, 'service' | 'keys'> {
     const { urlsOf, hasPlaybackSecret, audienceOf, ownPolicyOf, ownershipOf } = this.#options
     const pull = this.#options.pullOf(stream)
     const archive = this.#options.archiveOf(stream)

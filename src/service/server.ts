@@ -86,7 +86,7 @@ interface ServerParts {
 
 /**
  * A running service. In a cluster `status`, `list`, `kick` and `switchSource` are for the streams of this process. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`, `list`. Commands:
- * `startStream`, `stopStream`, `clip`, `kick`, `switchSource`, `reload`, `drain`, `close`. Event `stream`: a stream with events of its own was started or resumed.
+ * `startStream`, `stopStream`, `revokeKey`, `clip`, `kick`, `switchSource`, `reload`, `drain`, `close`. Event `stream`: a stream with events of its own was started or resumed.
  */
 export class Server
   extends EventEmitter<{ stream: [stream: LiveStream] }>
@@ -189,6 +189,7 @@ export class Server
       pushesOf: (stream) => this.#pushes.reportOf(stream),
       archiveOf: (stream) => this.#archive?.reportOf(stream),
       ownershipOf: (streamId) => this.#cluster?.ownershipOf(streamId),
+      keysOf: (stream) => this.#streams.keysOf(stream),
       readLoad: () => this.#health && { ...this.#health.load, http: this.#http.report() },
     })
     this.#srtCaller = new SrtCaller({
@@ -344,6 +345,10 @@ export class Server
 
   stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord> {
     return this.control.stopStream(streamId, request)
+  }
+
+  revokeKey(streamId: string, keyId: string): Promise<StreamRecord> {
+    return this.control.revokeKey(streamId, keyId)
   }
 
   kick(streamId: string, request?: KickRequest): StreamRecord {

@@ -4,6 +4,7 @@
  * @module
  */
 import { KeyFloors } from '../auth/key-floors.ts'
+import { keyIdOf, KeyList, type KeyFacts } from '../auth/key-list.ts'
 import {
   deriveEncryption,
   issueStreamKeys,
@@ -15,7 +16,7 @@ import type { Clock } from '../timing/clock.ts'
 import { MillraceError } from '../errors.ts'
 import type { Format } from '../hls/file-names.ts'
 import type { KickRequest, StartRequest, StopRequest } from '../api/requests.ts'
-import type { EncoderSource, StopReason, StreamRecord } from '../api/records.ts'
+import type { EncoderSource, KeyReport, StopReason, StreamRecord } from '../api/records.ts'
 import { given, MEDIA_OPTIONS, POLICY_OPTIONS, type OwnMedia } from '../api/stream-options.ts'
 import type { ContinuedStream } from '../stream/live-stream-options.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
@@ -55,7 +56,7 @@ export type StreamsOptions = RegistryOptions &
   }
 
 /**
- * Commands: `start`, `stop`, `kick`, `switchSource`, `admit`, `continueStream`, `leave`, `closeReaders`, `setMedia`,
+ * Commands: `start`, `stop`, `revokeKey`, `listKeys`, `kick`, `switchSource`, `admit`, `continueStream`, `leave`, `closeReaders`, `setMedia`,
  * `refuseKeysBefore`, `countViewer`, `tick`; last `close`, then `discard`. All else are queries.
  */
 export class Streams {
@@ -63,6 +64,7 @@ export class Streams {
   readonly #options: StreamsOptions
   readonly #registry: StreamRegistry
   readonly #floors = new KeyFloors()
+  readonly #keys = new WeakMap<LiveStream, KeyList>()
   readonly #resumption: Resumption
   /** Streams that `admit` resumed, without an API call. */
   readonly #resumed = new WeakSet<LiveStream>()
@@ -78,6 +80,10 @@ export class Streams {
     this.#registry = new StreamRegistry(options)
     this.#resumption = new Resumption({ enabled: resume, startedMs: clock.wallMs() })
     this.#registry.on('stream', (stream) => {
+      this.#keys.set(stream, new KeyList())
+      stream.on('publish', ({ keyId }) => {
+        if (keyId !== undefined) this.listKeys(stream, { [keyId]: clock.wallMs() })
+      })
       stream.once('end', ({ reason }) => {
         // No encoder has connected yet: a key that expires later may still resume the stream.
         if (reason !== 'key-expired') this.#resumption.end(stream.id, clock.wallMs())
@@ -127,7 +133,7 @@ export class Streams {
       ...(pullUrl !== undefined && { pullUrl: pullUrl || undefined }),
       ...(pushUrls !== undefined && { pushUrls }),
     })
-    const now = this.#floors.issueTime(streamId, clock.wallMs())
+    const now = this.#floors.issueTime(streamId, clock.wallMs(), lifetimeSec)
     stream.renewKey(now.getTime() + lifetimeSec * 1000)
     const secret = this.#secretOf(stream)
     // The passphrase stays the same until the stream stops, for encoders that return with an older key.
@@ -138,6 +144,11 @@ export class Streams {
     if (stream.policy.alwaysOn === true) this.#registry.activate(stream)
     const encryptedSinceSec = stream.encryption?.sinceSec
     const keyOptions = { streamId, secret, now, lifetimeSec, encryptedSinceSec }
+    const issuedAtSec = Math.floor(now.getTime() / 1000)
+    const times = { issuedAtSec, expiresAtSec: issuedAtSec + lifetimeSec }
+    this.listKeys(stream, { [keyIdOf(times)]: 0 })
+    if (request.backup === true)
+      this.listKeys(stream, { [keyIdOf({ ...times, source: 'backup' })]: 0 })
     return { stream, ...(await issueStreamKeys(keyOptions, request)) }
   }
 
@@ -161,12 +172,46 @@ export class Streams {
   }
 
   /**
+   * Refuses a key from now on, also of a stream that is unknown so far, and disconnects its encoder.
+   *
+   * @param keyId  see `key-list.ts`
+   * @throws {MillraceError} `STREAM_NOT_FOUND`, when the key is refused already
+   */
+  revokeKey(streamId: string, keyId: string): LiveStream {
+    this.#floors.revokeKey(streamId, keyId, this.#options.clock.wallMs())
+    const stream = this.find(streamId)
+    if (stream === undefined) {
+      const message = 'no such stream; the key is refused from now on'
+      throw new MillraceError('STREAM_NOT_FOUND', { message })
+    }
+    stream.disconnect('kicked', keyId)
+    return stream
+  }
+
+  /** @throws {MillraceError} `STREAM_KEY_REVOKED` */
+  checkKey(claims: StreamKeyClaims): void {
+    if (this.#floors.isRevoked(claims)) throw new MillraceError('STREAM_KEY_REVOKED')
+  }
+
+  /** Adds keys to those that the stream is known to have. @param usedMs  see `KeyList.add`, by key id */
+  listKeys(stream: LiveStream, usedMs: Readonly<Record<string, number>>): void {
+    for (const [keyId, ms] of Object.entries(usedMs)) this.#keys.get(stream)?.add(keyId, ms)
+  }
+
+  /** Keys of the stream that hold, as far as they are known. */
+  keysOf(stream: LiveStream): readonly KeyReport[] {
+    const { id: streamId } = stream
+    const isRevoked = (key: KeyFacts) => this.#floors.isRevoked({ streamId, ...key })
+    return this.#keys.get(stream)?.list(this.#options.clock.wallMs(), isRevoked) ?? []
+  }
+
+  /**
    * Finds or resumes the stream of a verified key.
    *
    * @throws {MillraceError} `STREAM_KEY_REVOKED`, `STREAM_NOT_FOUND`, `TOO_MANY_STREAMS`
    */
   admit(claims: StreamKeyClaims): LiveStream {
-    if (this.#floors.isRevoked(claims)) throw new MillraceError('STREAM_KEY_REVOKED')
+    this.checkKey(claims)
     const present = this.find(claims.streamId)
     const stream =
       present === undefined || present.status === 'STOPPED' ? this.#resume(claims) : present

@@ -281,12 +281,19 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     })
   }
 
-  /** Disconnects the encoders, which may connect again; at an overload of two, the one on air stays. */
-  disconnect(reason: 'overloaded' | 'kicked' | 'draining'): void {
+  /**
+   * Disconnects the encoders, which may connect again; at an overload of two, the one on air stays.
+   *
+   * @param keyId  of the encoders to disconnect; default: all
+   */
+  disconnect(reason: 'overloaded' | 'kicked' | 'draining', keyId?: string): void {
     this.#events.run(() => {
       const { encoders, onAir } = this.#sources
       const kept = reason === 'overloaded' && encoders.length > 1 ? onAir : undefined
-      for (const source of encoders) if (source !== kept) source.dismiss(reason)
+      for (const source of encoders) {
+        const isMeant = keyId === undefined || source.encoder.keyId === keyId
+        if (isMeant && source !== kept) source.dismiss(reason)
+      }
     })
   }
 

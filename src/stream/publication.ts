@@ -25,6 +25,8 @@ export interface Encoder {
   readonly program?: ProgramChoice
   /** Expiry of the encoder's stream key, in milliseconds since 1970; undefined: it has none. */
   readonly keyExpiresAtMs?: number
+  /** Id of that key. */
+  readonly keyId?: string
   /** Time at which the encoder's latest packet arrived, in microseconds of `Clock.nowUs`. */
   readonly lastPacketUs: number
   /** The same for its latest packet of media; default: all of them are. */

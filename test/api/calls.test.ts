@@ -94,6 +94,19 @@ t.test('kick disconnects the encoder, and answers with the record', async (t) =>
   }
 })
 
+t.test('revoke-key revokes one key, and answers with the record', async (t) => {
+  const app = await startApp(t)
+  await signedCall(app, 'POST', '/api/start-stream', BODY)
+  const body = { stream_id: 'demo', key_id: '1772366400-7200-backup' }
+  const reply = await signedCall(app, 'POST', '/api/revoke-key', body)
+  t.match(json(reply), { success: true, data: { stream_id: 'demo' } })
+  t.strictSame(app.service.revoked, [{ streamId: 'demo', keyId: body.key_id }])
+  for (const key_id of [undefined, 7, '1772366400-7200']) {
+    const refused = await signedCall(app, 'POST', '/api/revoke-key', { ...body, key_id })
+    t.match(outcome(refused), refusal(400, 'BODY_INVALID'))
+  }
+})
+
 t.test('streams answers with a page of records', async (t) => {
   const app = await startApp(t)
   await signedCall(app, 'POST', '/api/start-stream', BODY)

@@ -166,7 +166,7 @@ function tokenFor(streamId: string, sec = 60): string {
 
 /** Body of calls of the stream `demo`: switch-source and clip need more. */
 const DEMO = {
-  ...{ stream_id: 'demo', source: 'main' },
+  ...{ stream_id: 'demo', source: 'main', key_id: '1767225600-7200-main' },
   ...{ from: '2026-01-31T20:00:00Z', to: '2026-01-31T20:05:00Z' },
 }
 
@@ -187,7 +187,7 @@ t.test('sees the answers of signed routes', async (t) => {
   service.streams.delete('nobody')
   const unknown = { ...DEMO, stream_id: 'unknown' }
   await note('POST', '/api/clip', signedCall(app, 'POST', '/api/clip', unknown))
-  for (const name of ['stop-stream', 'kick', 'switch-source', 'status']) {
+  for (const name of ['stop-stream', 'revoke-key', 'kick', 'switch-source', 'status']) {
     for (const { method, route } of SIGNED.filter(({ route }) => route.endsWith(name))) {
       await note(method, route, signedCall(app, method, route, { ...DEMO, stream_id: 'unknown' }))
     }
@@ -260,6 +260,7 @@ class RefusingService extends MemoryService {
   }
 
   override stopStream = this.startStream
+  override revokeKey = this.startStream
   override kick = this.startStream
   override switchSource = this.startStream
   override status = this.startStream

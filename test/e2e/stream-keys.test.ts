@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
 import t from 'tap'
+import { keyIdOf } from '../../src/auth/key-list.ts'
 import { issueStreamKey } from '../../src/auth/stream-key.ts'
 import { connect } from '../../src/srt/index.ts'
 import { patSection, pmtSection, TsBuilder } from '../mpegts/ts-builder.ts'
@@ -256,6 +257,80 @@ t.test('publishes with a short key, revoked with the long one, also after a rest
   await service.api('stop-stream', { stream_id: 'studio', revoke: true })
   await service.api('start-stream', { stream_id: 'studio' })
   await t.rejects(call(), { code: 'SRT_REJECTED', message: /1010/ })
+})
+
+t.test('lists the keys of a stream, and revokes one of them', async (t) => {
+  const service = await startService(t)
+  const hooks = await startWebhookReceiver(t)
+  const start = async (options: object) =>
+    (await service.api('start-stream', { stream_id: 'studio', ...options })).body.data
+  const call = (streamId: string) =>
+    connect({ host: '127.0.0.1', port: service.server.srtPort, streamId })
+  const readKeys = async () =>
+    (await service.api('status', { stream_id: 'studio' })).body.data['keys']
+  const leaked = await start({ webhook_urls: [hooks.url] })
+  const kept = await start({ key_lifetime_sec: 3600, backup: true })
+  const keys = await readKeys()
+  t.strictSame(
+    keys.map((key: Record<string, string>) => `${key['source']} ${key['expires_at']}`).toSorted(),
+    [
+      `backup ${kept.expires_at}`,
+      ...[kept, leaked].map(({ expires_at }) => `main ${expires_at}`).toSorted(),
+    ],
+  )
+  const text = JSON.stringify(keys)
+  for (const key of [leaked, kept])
+    for (const secret of [key.stream_key.split('token=')[1], key.short_stream_key.slice(7)])
+      t.notOk(text.includes(secret))
+  t.notMatch(text, 'last_used_at')
+
+  const thief = await call(leaked.short_stream_key)
+  const used = await until('its use', async () =>
+    (await readKeys()).find((key: { last_used_at?: string }) => key.last_used_at !== undefined),
+  )
+  t.equal(used.expires_at, leaked.expires_at)
+  t.notOk('keys' in (await service.api('streams', {})).body.data.streams[0])
+  const { data } = (await service.api('revoke-key', { stream_id: 'studio', key_id: used.key_id }))
+    .body
+  t.equal(data.status, 'INTERRUPTED')
+  t.equal(data.keys.length, 2)
+  t.equal(await thief.closed, 'shutdown')
+  for (const key of [leaked.stream_key, leaked.short_stream_key])
+    await t.rejects(call(key), { code: 'SRT_REJECTED', message: /1010/ })
+  const event = await until('stream.rejected', () => findEvent(hooks, 'stream.rejected'))
+  t.match(event.data, { reason: 'Token revoked' })
+  await (await call(kept.short_stream_key)).close()
+
+  await service.server.stopStream('studio')
+  await start({})
+  await t.rejects(call(leaked.stream_key), { code: 'SRT_REJECTED' }, 'also of the next start')
+  await (await call(kept.stream_key)).close()
+})
+
+t.test('a revoked key is refused after a restart once it is revoked again', async (t) => {
+  const service = await startService(t)
+  const call = (streamId: string) =>
+    connect({ host: '127.0.0.1', port: service.server.srtPort, streamId })
+  const issue = async (lifetimeSec: number) => {
+    const issued = { secret: service.jwtSecret, now: new Date(Date.now() - 60_000), lifetimeSec }
+    const { streamKey } = await issueStreamKey({ streamId: 'studio', ...issued })
+    const nowSec = Math.floor(issued.now.getTime() / 1000)
+    return {
+      streamKey,
+      keyId: keyIdOf({ issuedAtSec: nowSec, expiresAtSec: nowSec + lifetimeSec }),
+    }
+  }
+  const [leaked, kept] = [await issue(7200), await issue(3600)]
+  const revoked = await service.tryApi('revoke-key', { stream_id: 'studio', key_id: leaked.keyId })
+  t.match(revoked, { status: 404, body: { error: /the key is refused from now on/ } })
+  await t.rejects(call(leaked.streamKey), { code: 'SRT_REJECTED', message: /1010/ })
+  await (await call(kept.streamKey)).close()
+  t.match(service.server.status('studio').keys, [{ keyId: kept.keyId, lastUsedAt: Date }])
+  for (const key_id of ['', 'x', `${leaked.keyId} `, '1-2-other']) {
+    await t.rejects(service.api('revoke-key', { stream_id: 'studio', key_id }), {
+      message: /400 BODY_INVALID, key_id must be a `key_id` of the status of the stream/,
+    })
+  }
 })
 
 t.test('refuses a lifetime out of bounds', async (t) => {

@@ -73,6 +73,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
   readonly stored = new Map<string, PlayableStream>()
   readonly started: StartRequest[] = []
   readonly stopped: (StopRequest & { readonly streamId: string })[] = []
+  readonly revoked: { readonly streamId: string; readonly keyId: string }[] = []
   readonly kicked: (KickRequest & { readonly streamId: string })[] = []
   readonly switched: { readonly streamId: string; readonly source: EncoderSource }[] = []
   readonly listed: ListRequest[] = []
@@ -97,6 +98,11 @@ export class MemoryService implements StreamControl, PlaybackSource {
   async stopStream(streamId: string, request: StopRequest = {}): Promise<StreamRecord> {
     this.stopped.push({ streamId, ...request })
     this.#find(streamId).status = 'STOPPED'
+    return this.status(streamId)
+  }
+
+  async revokeKey(streamId: string, keyId: string): Promise<StreamRecord> {
+    this.revoked.push({ streamId, keyId })
     return this.status(streamId)
   }
 

@@ -42,6 +42,7 @@ function setUp({ maxPublishers = 10 } = {}) {
       admit: () => {
         throw new Error('no encoder calls')
       },
+      checkKey: () => undefined,
     },
     streamOfPort: () => undefined,
     readJwtSecrets: () => ['secret'],

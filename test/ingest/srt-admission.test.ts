@@ -28,6 +28,7 @@ t.test('rejects with the code of the refusal, and reports it without the key', a
     streams: {
       find: (id) => (id === 'studio' ? studio : undefined),
       admit: () => studio,
+      checkKey: () => undefined,
     },
     streamOfPort: () => undefined,
     readJwtSecrets: always(['another secret']),
@@ -56,7 +57,7 @@ t.test('refuses a good key under overload, and restarts the reconnect grace', as
   } as unknown as LiveStream
   const { admit } = createAdmission({
     isOverloaded: () => true,
-    streams: { find: () => studio, admit: () => studio },
+    streams: { find: () => studio, admit: () => studio, checkKey: () => undefined },
     streamOfPort: () => undefined,
     readJwtSecrets: always([secret]),
     maxPublishers: 1,

@@ -1,8 +1,11 @@
 import t from 'tap'
+import { MAX_LISTED_KEYS } from '../../src/auth/key-list.ts'
 import { STREAM_KEY_LIFETIME_SEC, verifyStreamKey } from '../../src/auth/stream-key.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { Streams, type StreamsOptions } from '../../src/service/streams.ts'
+import type { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Encoder } from '../../src/stream/publication.ts'
+import { GopEncoder } from '../stream/gops.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 
 const ENCODER: Encoder = {
@@ -59,7 +62,7 @@ function setUp() {
       )
     return { streams, start, admit, resumed }
   }
-  return { startProcess, pass }
+  return { startProcess, pass, wallMs: clock.wallMs }
 }
 
 t.test('a resumed stream is encrypted from its first encrypted key on', async (t) => {
@@ -149,6 +152,82 @@ t.test('keys of an encrypted stream derive its passphrase throughout a rotation'
   const anew = await rotated.start(true)
   const last = startProcess({ readJwtSecrets: () => [fresh] })
   t.equal((await last.admit(anew)).encryption?.passphrase, anew.passphrase, 'signed with the new')
+})
+
+t.test('after three hours a key of a day goes on, and one of two hours is refused', async (t) => {
+  const { startProcess, pass, wallMs } = setUp()
+  let epochs = 0
+  const { streams, admit } = startProcess({ createEpoch: () => `e${epochs++}` })
+  const publish = async (streamId: string, keyLifetimeSec: number) => {
+    const { stream, key } = await streams.start({ streamId, keyLifetimeSec })
+    const announcedMin: number[] = []
+    const leftMs = () => key.expiresAt.getTime() - wallMs()
+    stream.on('key-expiring', () => announcedMin.push(Math.round(leftMs() / 60_000)))
+    const encoder = { ...ENCODER, keyExpiresAtMs: key.expiresAt.getTime() }
+    const gops = new GopEncoder()
+    let publication = stream.publish(encoder)
+    return {
+      stream,
+      key,
+      announcedMin,
+      push: () => publication.push(gops.encode([1])),
+      leave: () => publication.end('shutdown'),
+      comeBack: async () => {
+        t.equal(await admit(key), stream)
+        publication = stream.publish(encoder)
+      },
+    }
+  }
+  const [day, short] = [await publish('day', 86_400), await publish('short', 7200)]
+  for (let sec = 0; sec < 3 * 3600; sec += 5) {
+    pass(5)
+    for (const { push } of [day, short]) push()
+    streams.tick()
+  }
+  t.strictSame([day.announcedMin, short.announcedMin], [[], [10]])
+  for (const { stream } of [day, short]) t.equal(stream.status, 'STREAMING', 'it outlives its key')
+  const mediaSequence = () =>
+    Number(
+      /SEQUENCE:(\d+)/.exec(String(day.stream.files.get('playlist.m3u8')?.chunks.join('')))?.[1],
+    )
+  const before = mediaSequence()
+  for (const { leave } of [day, short]) leave()
+  pass(10)
+  streams.tick()
+  await t.rejects(admit(short.key), { code: 'STREAM_KEY_EXPIRED', message: 'Token expired' })
+  await day.comeBack()
+  for (let sec = 0; sec < 10; sec++) day.push()
+  t.equal(day.stream.status, 'STREAMING')
+  t.ok(mediaSequence() > before, `${mediaSequence()} after ${before}, under the same URL`)
+})
+
+t.test('lists keys, the one of the connected encoder included, and revokes one', async (t) => {
+  const { startProcess, pass } = setUp()
+  const { streams, admit } = startProcess()
+  const issue = async () => (await streams.start({ streamId: 'studio' })).key
+  const ids = (stream: LiveStream) => streams.keysOf(stream).map(({ keyId }) => keyId)
+  const [old, other] = [await issue(), (pass(60), await issue())]
+  const stream = streams.get('studio')
+  const [otherId = '', oldId = ''] = ids(stream)
+  const closed: string[] = []
+  const connect = (source: 'main' | 'backup', keyId: string) =>
+    stream.publish({ ...ENCODER, source, keyId, close: () => void closed.push(source) })
+  connect('main', oldId)
+  connect('backup', otherId)
+  pass(1)
+  streams.revokeKey('studio', oldId)
+  t.strictSame(closed, ['main'], 'the other encoder stays')
+  t.strictSame(ids(stream), [otherId])
+  t.match(streams.keysOf(stream), [{ lastUsedAt: Date, expiresAt: other.expiresAt }])
+  await t.rejects(admit(old), { code: 'STREAM_KEY_REVOKED' })
+  t.equal(await admit(other), stream)
+  pass(STREAM_KEY_LIFETIME_SEC)
+  t.strictSame(ids(stream), [], 'all have expired')
+  for (let times = 0; times < 200; times++) {
+    pass(1)
+    await issue()
+  }
+  t.equal(ids(stream).length, MAX_LISTED_KEYS)
 })
 
 t.test('lists streams by id, in pages and by state', async (t) => {

@@ -1,5 +1,5 @@
 /**
- * The signed API: start, stop, kick, switch, clip and status of a stream, and the lists of streams and of nodes.
+ * The signed API: start, stop, revoke, kick, switch, clip and status of a stream, and the lists of streams and of nodes.
  *
  * @module
  */
@@ -72,6 +72,7 @@ export function callsOf(
     'start-stream': async (request) => onTheWire(await control.startStream(request)),
     'stop-stream': async ({ streamId, revoke = false }) =>
       record(await control.stopStream(streamId, { revoke })),
+    'revoke-key': async ({ streamId, keyId }) => record(await control.revokeKey(streamId, keyId)),
     kick: async ({ streamId, banSec = 0 }) => record(await control.kick(streamId, { banSec })),
     'switch-source': async ({ streamId, source }) =>
       record(await control.switchSource(streamId, source)),

@@ -181,6 +181,7 @@ export class ClusterMember implements Cluster {
       await this.#claims.admit(key)
       return this.#streams.admit(key)
     },
+    checkKey: (key) => this.#streams.checkKey(key),
     locate: async (streamId) => (await this.#registry.get(streamId))?.ownerUrl,
   }
 

@@ -49,6 +49,12 @@ export interface RegisteredStream {
   readonly keyExpiresAtMs: number
   /** Time of issue in seconds since 1970 below which stream keys are revoked; not in lists. */
   readonly keyFloorSec?: number
+  /** Ids of stream keys that are revoked alone; not in lists, and absent without any. */
+  readonly revokedKeys?: readonly string[]
+  /** Stream keys that were issued or used in this run: time of the latest use in ms, 0 without any, by key id. */
+  readonly keys: Readonly<Record<string, number>>
+  /** Time of issue of the keys of this call, in seconds since 1970: of `start` alone. */
+  readonly issuedAtSec?: number
   readonly stoppedAtMs?: number
   /** End of the time for which a stopped stream is still served. Its record outlasts it, so that no key revives it. */
   readonly lingersUntilMs?: number
@@ -135,7 +141,11 @@ function pairs(list: readonly string[]): Fields {
 function describe(id: string, fields: Fields, node: string): RegisteredStream {
   const owner = fields.get('owner') ?? ''
   const reason = fields.get('reason')
-  const options = [...fields].filter(([name]) => name.startsWith('s.'))
+  const own = (prefix: string) =>
+    [...fields]
+      .filter(([name]) => name.startsWith(prefix))
+      .map(([name, value]) => [name.slice(2), JSON.parse(value) as unknown])
+  const revokedKeys = fields.get('revokedKeys')
   const { url } = decodeNode(owner, node)
   return {
     id,
@@ -147,12 +157,13 @@ function describe(id: string, fields: Fields, node: string): RegisteredStream {
     fence: numberOf(fields, 'fence'),
     epoch: fields.get('epoch') ?? '',
     isYielded: fields.get('yielded') === '1',
-    options: Object.fromEntries(
-      options.map(([name, value]) => [name.slice(2), JSON.parse(value) as unknown]),
-    ),
+    options: Object.fromEntries(own('s.')) as UncheckedOptions,
+    keys: Object.fromEntries(own('k.')) as Record<string, number>,
     startedAtMs: numberOf(fields, 'startedAt'),
     keyExpiresAtMs: numberOf(fields, 'keyExpiresAt'),
     ...(fields.has('keyFloor') && { keyFloorSec: numberOf(fields, 'keyFloor') }),
+    ...(revokedKeys !== undefined && { revokedKeys: revokedKeys.split(' ') }),
+    ...(fields.has('issuedAtSec') && { issuedAtSec: numberOf(fields, 'issuedAtSec') }),
     ...(fields.has('stoppedAt') && { stoppedAtMs: numberOf(fields, 'stoppedAt') }),
     ...(fields.has('lingersUntil') && { lingersUntilMs: numberOf(fields, 'lingersUntil') }),
   }

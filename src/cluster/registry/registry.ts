@@ -37,7 +37,10 @@ export interface RegistrySettings {
   readonly settleMs?: number
   /** Max number of running streams for each node; as many more may be stopped and listed. */
   readonly maxStreams?: number
-  /** Max number of streams with revoked keys; above that, the oldest revocations count for all streams. */
+  /**
+   * Max number of streams with revoked keys; above that, the oldest revocations count for all streams. The same of keys that
+   * are revoked alone; above that, older keys of the stream of one are refused with it.
+   */
   readonly maxFloors?: number
 }
 
@@ -143,6 +146,8 @@ interface StartOptions {
   readonly keyExpiresAtMs: number
   /** Time of issue of the key, by the clock of the node. Default: that of Redis. */
   readonly keyIssuedAtMs?: number
+  /** Whether a key for the backup encoder is issued as well. Default: false. */
+  readonly backup?: boolean
 }
 
 export interface StopOptions {
@@ -232,13 +237,14 @@ export class Registry {
    */
   async start(
     id: string,
-    { options, kept = {}, keyExpiresAtMs, keyIssuedAtMs = 0 }: StartOptions,
+    { options, kept = {}, keyExpiresAtMs, keyIssuedAtMs, backup = false }: StartOptions,
   ): Promise<RegisteredStream> {
     const { originMs, mediaPerSec, discontinuitiesPerSec } = this.#sequenceClock
     const clock = [originMs, mediaPerSec, discontinuitiesPerSec]
     const keptFields = encodeOptions(kept)
     const fields = [keptFields.length / 2, ...keptFields, ...encodeOptions(options)]
-    const args = [id, keyExpiresAtMs, this.#maxStreams, ...clock, keyIssuedAtMs, ...fields]
+    const issued = [keyIssuedAtMs ?? '', backup ? 1 : 0]
+    const args = [id, keyExpiresAtMs, this.#maxStreams, ...clock, ...issued, ...fields]
     const answer = await this.#answer('start', args)
     const stream = decodeStream(id, answer)
     if (stream === undefined) throw new MillraceError('TOO_MANY_STREAMS')
@@ -308,6 +314,20 @@ export class Registry {
     if (stream === undefined) return { outcome: 'unknown' }
     if (answer[0] === 'OK') return { outcome: 'stopped', stream }
     return { outcome: answer[0] === 'STALE' ? 'stale' : 'changed', stream }
+  }
+
+  /** Notes that an encoder has connected with a key. */
+  async useKey(id: string, keyId: string): Promise<void> {
+    await this.#run('use-key', [id, keyId])
+  }
+
+  /**
+   * Revokes one key, even of an unknown stream.
+   *
+   * @returns the stream; undefined for an unknown one
+   */
+  async revokeKey(id: string, keyId: string): Promise<RegisteredStream | undefined> {
+    return decodeStream(id, await this.#answer('revoke-key', [id, keyId, this.#maxFloors]))
   }
 
   /** @returns undefined for a stream that was never started, or whose stop has been forgotten */

@@ -18,6 +18,8 @@ const NAMES = [
   'advance',
   'restore',
   'stop',
+  'use-key',
+  'revoke-key',
   'get',
   'list',
   'owned',

@@ -78,6 +78,7 @@ const RETAIN_MS = 7_200_000
 const MAX_ENTRIES = 2000
 const UNSEEN = 1000
 const CLOCKS_MS = 60_000
+const MAX_KEYS = 50
 
 export class RegistryModel {
   readonly #options: ModelOptions
@@ -96,6 +97,8 @@ export class RegistryModel {
   /** Times of issue in seconds below which keys are revoked, and that of all streams. */
   floors = new Map<string, number>()
   floorOfAll: number | undefined
+  /** Stream id and key id of keys that are revoked alone. */
+  revoked = new Set<string>()
 
   readonly outboxes: OutboxModel
 
@@ -169,10 +172,22 @@ export class RegistryModel {
     {
       options,
       ...key
-    }: Pick<Restoration, 'options' | 'keyExpiresAtMs'> & { keyIssuedAtMs?: number },
+    }: Pick<Restoration, 'options' | 'keyExpiresAtMs'> & {
+      keyIssuedAtMs?: number
+      backup?: boolean
+    },
   ): RegisteredStream {
     const nowMs = this.#now()
-    const keyExpiresAtMs = key.keyExpiresAtMs + Math.max(0, this.#floorSec(id) * 1000 - nowMs)
+    const { keyIssuedAtMs: issuedAtMs = nowMs } = key
+    const lifetimeSec = Math.max(0, Math.floor((key.keyExpiresAtMs - issuedAtMs) / 1000))
+    const floorMs = this.#floorSec(id) * 1000
+    const firstSec = Math.floor(Math.max(issuedAtMs, floorMs) / 1000)
+    let issuedAtSec = firstSec
+    const keyIds = () =>
+      ['main', 'backup'].map((source) => `${issuedAtSec}-${lifetimeSec}-${source}`)
+    while (keyIds().some((each) => this.revoked.has(`${id} ${each}`))) issuedAtSec++
+    const lateMs = Math.max(0, floorMs - nowMs) + (issuedAtSec - firstSec) * 1000
+    const keyExpiresAtMs = key.keyExpiresAtMs + lateMs
     const { sequenceClock: clock, maxStreams = 100_000 } = this.#options
     this.#sweep(nowMs)
     let stream = this.streams.get(id)
@@ -210,7 +225,7 @@ export class RegistryModel {
           first: media,
           media,
         },
-        ...{ startedAtMs: nowMs, keyExpiresAtMs, keyIssuedAtMs: 0, options: {} },
+        ...{ startedAtMs: nowMs, keyExpiresAtMs, keyIssuedAtMs: 0, options: {}, keys: {} },
         expiresAtMs: Infinity,
       }
       this.unclaimed.set(id, keyExpiresAtMs)
@@ -218,14 +233,39 @@ export class RegistryModel {
       stream = { ...stream, keyExpiresAtMs }
       if (stream.owner === '') this.unclaimed.set(id, keyExpiresAtMs)
     }
-    const floorMs = this.#floorSec(id) * 1000
-    const keyIssuedAtMs = Math.max(key.keyIssuedAtMs ?? 0, floorMs, issuedBeforeMs)
+    const keyIssuedAtMs = Math.max(issuedAtMs, issuedAtSec * 1000, issuedBeforeMs)
     this.streams.set(id, {
       ...stream,
       keyIssuedAtMs,
       options: { ...stream.options, ...options },
     })
-    return this.#describe(id)!
+    for (const keyId of keyIds().slice(0, key.backup === true ? 2 : 1)) this.#putKey(id, keyId, 0)
+    return { ...this.#describe(id)!, issuedAtSec }
+  }
+
+  useKey(id: string, keyId: string): void {
+    if (this.streams.has(id)) this.#putKey(id, keyId, this.#now())
+  }
+
+  revokeKey(id: string, keyId: string): RegisteredStream | undefined {
+    const nowMs = this.#now()
+    this.revoked.add(`${id} ${keyId}`)
+    const stream = this.streams.get(id)
+    const { [keyId]: _, ...keys } = stream?.keys ?? {}
+    if (stream !== undefined) this.streams.set(id, { ...stream, keys })
+    for (const each of this.#revokedKeys(id))
+      if (timesOf(each).expiresMs <= nowMs) this.revoked.delete(`${id} ${each}`)
+    const own = this.#revokedKeys(id)
+    const isFull = this.revoked.size > (this.#options.maxFloors ?? 100_000)
+    const all = [...this.revoked].toSorted((a, b) => (a < b ? -1 : 1))
+    const excess = own.length > MAX_KEYS ? `${id} ${own[0]}` : isFull ? all[0] : undefined
+    if (excess !== undefined) {
+      const [other = '', key = ''] = excess.split(' ')
+      const sec = Math.min(timesOf(key).issuedMs, Math.floor(nowMs / 1000) * 1000) / 1000 + 1
+      this.#raiseFloor(other, sec)
+      this.revoked.delete(excess)
+    }
+    return this.#describe(id)
   }
 
   update(id: string, options: UncheckedOptions): RegisteredStream | undefined {
@@ -360,6 +400,7 @@ export class RegistryModel {
       ...{ owner: node, isYielded: false, since: '', expiresAtMs: Infinity },
       server: this.#options.server(),
       keyIssuedAtMs: old?.keyIssuedAtMs ?? 0,
+      keys: old?.keys ?? {},
       media: Math.max(free.media, old?.media ?? 0, first + listed.length),
       discontinuity: Math.max(free.discontinuity, old?.discontinuity ?? 0),
       ...(targets !== undefined && { targets }),
@@ -423,7 +464,7 @@ export class RegistryModel {
         this.#unlist(id)
         return []
       }
-      const { ownerUrl: _1, keyFloorSec: _2, ...listed } = stream
+      const { ownerUrl: _1, keyFloorSec: _2, revokedKeys: _3, ...listed } = stream
       return [listed]
     })
   }
@@ -519,7 +560,7 @@ export class RegistryModel {
     const stream = this.streams.get(id)
     if (stream === undefined) return
     const { targets: _1, renditions: _2, ...rest } = stream
-    this.streams.set(id, { ...rest, options: {} })
+    this.streams.set(id, { ...rest, options: {}, keys: {} })
   }
 
   #lingeringOf(node: string): Set<string> {
@@ -549,7 +590,11 @@ export class RegistryModel {
 
   #revoke(id: string, nowMs: number): void {
     const issuedAtMs = Math.max(nowMs, this.streams.get(id)?.keyIssuedAtMs ?? 0)
-    const floorSec = Math.max(Math.floor(issuedAtMs / 1000), this.#floorSec(id)) + 1
+    this.#raiseFloor(id, Math.max(Math.floor(issuedAtMs / 1000), this.#floorSec(id)) + 1)
+  }
+
+  #raiseFloor(id: string, floorSec: number): void {
+    if (floorSec <= this.#floorSec(id)) return
     this.floors.set(id, floorSec)
     if (this.floors.size <= (this.#options.maxFloors ?? 100_000)) return
     const [[lowest, sec] = [id, floorSec]] = [...this.floors].toSorted(
@@ -557,6 +602,25 @@ export class RegistryModel {
     )
     this.floors.delete(lowest)
     this.floorOfAll = sec
+  }
+
+  #revokedKeys(id: string): string[] {
+    return [...this.revoked]
+      .filter((each) => each.startsWith(`${id} `))
+      .map((each) => each.slice(id.length + 1))
+      .toSorted((a, b) => (a < b ? -1 : 1))
+  }
+
+  #putKey(id: string, keyId: string, usedMs: number): void {
+    const stream = this.streams.get(id)!
+    const nowMs = this.#now()
+    const touchedMs = ([each, ms]: readonly [string, number]) =>
+      Math.max(timesOf(each).issuedMs, ms)
+    const keys = Object.entries({ ...stream.keys, [keyId]: usedMs })
+      .filter(([each]) => timesOf(each).expiresMs > nowMs)
+      .toSorted((a, b) => touchedMs(a) - touchedMs(b) || (a[0] < b[0] ? -1 : 1))
+      .slice(-MAX_KEYS)
+    this.streams.set(id, { ...stream, keys: Object.fromEntries(keys) })
   }
 
   #window(id: string): readonly unknown[] {
@@ -588,14 +652,21 @@ export class RegistryModel {
     const { keyIssuedAtMs: _10, ...stream } = shown
     const url = this.nodes.get(owner)?.record.url
     const keyFloorSec = this.#floorSec(id)
+    const revokedKeys = this.#revokedKeys(id)
     return {
       id,
       ...stream,
       ...(keyFloorSec > 0 && { keyFloorSec }),
+      ...(revokedKeys.length > 0 && { revokedKeys }),
       ...(owner !== '' && { owner }),
       ...(typeof url === 'string' && url !== '' && { ownerUrl: url }),
     }
   }
+}
+
+function timesOf(keyId: string): { issuedMs: number; expiresMs: number } {
+  const [issued, lifetime] = keyId.split('-').map(Number)
+  return { issuedMs: issued! * 1000, expiresMs: (issued! + lifetime!) * 1000 }
 }
 
 function freeOf({ media, discontinuity }: { media: number; discontinuity: number }) {

@@ -57,7 +57,7 @@ interface ControlOptions
   readonly node: string
   readonly registry: Pick<
     Registry,
-    'start' | 'update' | 'stop' | 'get' | 'list' | 'listNodes' | 'listLiveNodes'
+    'start' | 'update' | 'stop' | 'revokeKey' | 'get' | 'list' | 'listNodes' | 'listLiveNodes'
   >
   readonly redis: Pick<Redis, 'command'>
   /** Signs calls at other nodes; undefined: they are told by commands alone. */
@@ -134,6 +134,15 @@ export class ClusterControl implements StreamControl {
     }
     const { stream } = stopped
     return (await this.#tell(stream)) ?? this.#stored(stream)
+  }
+
+  async revokeKey(streamId: string, keyId: string): Promise<StreamRecord> {
+    const registered = await this.#options.registry.revokeKey(streamId, keyId)
+    if (registered === undefined || this.#isForgotten(registered)) {
+      const message = 'no such stream; the key is refused from now on'
+      throw new MillraceError('STREAM_NOT_FOUND', { message })
+    }
+    return (await this.#tell(registered)) ?? this.#stored(registered)
   }
 
   async kick(streamId: string, { banSec = 0 }: KickRequest = {}): Promise<StreamRecord> {

@@ -12,7 +12,8 @@ import { MillraceError } from '../../../errors.ts'
 import type { RegisteredStream } from '../../registry/registered.ts'
 import { decodeOptions } from '../../registry/registered-options.ts'
 import type { Format } from '../../../hls/file-names.ts'
-import type { PeerReport, StreamRecord } from '../../../api/records.ts'
+import { reportKeys } from '../registered/registered-keys.ts'
+import type { KeyReport, PeerReport, StreamRecord } from '../../../api/records.ts'
 import type { PublicUrls } from '../../../service/public-urls.ts'
 import { ownOptions } from '../../../service/stream-defaults.ts'
 
@@ -92,9 +93,10 @@ const NO_FIGURES = {
 
 /** Record of what the registry has, which is everything as long as no node owns the stream. */
 export function storedRecord(
-  { id, status, owner, fence, startedAtMs, options }: RegisteredStream,
+  registered: RegisteredStream,
   { urls, hasPlaybackSecret, formats, playlistSegments, wallMs }: StoredRecordOptions,
 ): StreamRecord {
+  const { id, status, owner, fence, startedAtMs, options } = registered
   const shared = decodeOptions(options)
   const { media = {}, playbackToken, bannedUntilMs = 0 } = shared
   return {
@@ -111,6 +113,7 @@ export function storedRecord(
     ...urls.playback(id, media.formats ?? formats),
     playbackToken: hasPlaybackSecret && playbackToken !== false,
     options: ownOptions({ ...shared, ...media }),
+    keys: reportKeys(registered, wallMs),
     ...(bannedUntilMs > wallMs && { bannedUntil: new Date(bannedUntilMs) }),
     ...(owner !== undefined && { node: owner, fence, stale: true }),
   }
@@ -119,7 +122,7 @@ export function storedRecord(
 /** @param json  record of another node, which has signed for it */
 function parseRecord(json: StreamRecord): StreamRecord {
   const { startedAt, liveSince, interruption, stopsAt, bannedUntil, pull } = json
-  const { readers, pushes } = json
+  const { readers, pushes, keys } = json
   return {
     ...json,
     startedAt: new Date(startedAt),
@@ -130,6 +133,16 @@ function parseRecord(json: StreamRecord): StreamRecord {
     ...(pull && { pull: parsePeer(pull) }),
     readers: readers.map((reader) => ({ ...reader, since: new Date(reader.since) })),
     pushes: pushes.map(parsePeer),
+    ...(keys && { keys: keys.map(parseKey) }),
+  }
+}
+
+function parseKey({ issuedAt, expiresAt, lastUsedAt, ...key }: KeyReport): KeyReport {
+  return {
+    ...key,
+    ...(issuedAt !== undefined && { issuedAt: new Date(issuedAt) }),
+    expiresAt: new Date(expiresAt),
+    ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt) }),
   }
 }
 

@@ -71,6 +71,7 @@ export async function startRegistered(
     },
     keyExpiresAtMs: wallMs + keyLifetimeSec * 1000,
     keyIssuedAtMs: wallMs,
+    backup: request.backup === true,
   })
   const shared = decodeOptions(registered.options)
   const { secret, encryption } =
@@ -80,7 +81,7 @@ export async function startRegistered(
   const keyOptions = {
     streamId,
     secret,
-    now: new Date(Math.max(wallMs, (registered.keyFloorSec ?? 0) * 1000)),
+    now: new Date(registered.issuedAtSec! * 1000),
     lifetimeSec: keyLifetimeSec,
     encryptedSinceSec: encryption?.sinceSec,
   }

@@ -39,7 +39,7 @@ interface ListedStreams {
 
 interface OwnedStreamsOptions {
   readonly node: string
-  readonly registry: Pick<Registry, 'advance' | 'restore' | 'stop'>
+  readonly registry: Pick<Registry, 'advance' | 'restore' | 'stop' | 'useKey'>
   /** Undefined: media of this node ends with it. */
   readonly backup: Pick<MediaBackup, 'follow' | 'flush'> | undefined
   readonly lingerMs: number
@@ -116,7 +116,11 @@ export class OwnedStreams {
     stream.on('checkpoint', ({ head, rows, oldest }) => {
       writes.push({ first: oldest, ...encodeHead(head), entries: encodeRows(rows) })
     })
-    stream.on('publish', () => writes.touch())
+    stream.on('publish', ({ keyId }) => {
+      writes.touch()
+      // For the next owner. This one knows it anyhow.
+      if (keyId !== undefined) void registry.useKey(streamId, keyId).catch(() => undefined)
+    })
     stream.on('live', () => writes.touch())
     stream.on('interrupted', () => writes.touch())
   }

@@ -16,7 +16,10 @@ import { applyPolicy, type PolicyOptions } from './registered-policy.ts'
 
 interface RegisteredStreamsOptions extends PolicyOptions, MediaSettings {
   readonly clock: Clock
-  readonly streams: Pick<Streams, 'find' | 'continueStream' | 'setMedia' | 'refuseKeysBefore'>
+  readonly streams: Pick<
+    Streams,
+    'find' | 'continueStream' | 'setMedia' | 'refuseKeysBefore' | 'revokeKey' | 'listKeys'
+  >
 }
 
 interface Applied {
@@ -72,10 +75,13 @@ export class RegisteredStreams {
   }
 
   #apply(stream: LiveStream, registered: RegisteredStream): void {
-    const { options, keyExpiresAtMs, keyFloorSec } = registered
+    const { options, keyExpiresAtMs, keyFloorSec, revokedKeys = [], keys } = registered
+    const { streams } = this.#options
     const known = this.#known.get(stream)
     applyPolicy(stream, registered, this.#options)
-    if (keyFloorSec !== undefined) this.#options.streams.refuseKeysBefore(stream.id, keyFloorSec)
+    if (keyFloorSec !== undefined) streams.refuseKeysBefore(stream.id, keyFloorSec)
+    for (const keyId of revokedKeys) streams.revokeKey(stream.id, keyId)
+    streams.listKeys(stream, keys)
     if (keyExpiresAtMs > (known?.keyExpiresAtMs ?? 0)) stream.renewKey(keyExpiresAtMs)
     const { kick, switched } = decodeOptions(options)
     this.#known.set(stream, { kick, switched, keyExpiresAtMs })

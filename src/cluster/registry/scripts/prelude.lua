@@ -50,6 +50,10 @@ local UNCLAIMED = 'mr:unclaimed'
 -- Time of issue in seconds below which stream keys are revoked, by stream, and that of all streams without their own.
 -- Both outlast runs, and are there for streams that nobody has started.
 local FLOORS, FLOOR_OF_ALL = 'mr:floors', 'mr:floors:all'
+-- Stream id and key id of the stream keys that are revoked alone, all with score 0.
+local REVOKED = 'mr:revoked'
+-- Stream keys that a stream has in its record, and revoked ones beside it.
+local MAX_KEYS = 50
 -- Since when the database has been in use, in ms.
 local BORN = 'mr:born'
 -- STOPPED streams by the end of their linger.
@@ -148,7 +152,7 @@ end
 local function forget(id)
   unlist(id)
   for _, name in ipairs(redis.call('HKEYS', record_key(id))) do
-    if string.sub(name, 1, 2) == 's.' or name == 'targets' or name == 'renditions' then
+    if string.match(name, '^[sk]%.') or name == 'targets' or name == 'renditions' then
       redis.call('HDEL', record_key(id), name)
     end
   end
@@ -177,13 +181,68 @@ local function key_floor(id)
   return math.max(tonumber(own or 0), tonumber(of_all or 0))
 end
 
+local function raise_floor(id, floor, max_floors)
+  if floor <= key_floor(id) then return end
+  redis.call('ZADD', FLOORS, int(floor), id)
+  if redis.call('ZCARD', FLOORS) > max_floors then
+    -- Valid keys of other streams may be refused then, but no revoked one is accepted.
+    redis.call('SET', FLOOR_OF_ALL, redis.call('ZPOPMIN', FLOORS)[2])
+  end
+end
+
+-- Ids of the keys of a stream that are revoked alone, in order.
+local function revoked_keys(id)
+  local keys = {}
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', REVOKED, '[' .. id .. ' ', '(' .. id .. '!')) do
+    table.insert(keys, string.sub(member, #id + 2))
+  end
+  return keys
+end
+
+local function is_revoked(id, key_id)
+  return redis.call('ZSCORE', REVOKED, id .. ' ' .. key_id)
+end
+
+-- Times of issue and expiry of a key in seconds, which its id has.
+local function times_of(key_id)
+  local issued, lifetime = string.match(key_id, '^(%d+)-(%d+)-')
+  return tonumber(issued), issued + lifetime
+end
+
+-- Has the record list a key, with the time of its latest use in ms (0: none so far). Of too many, the one that was issued
+-- or used first leaves.
+local function put_key(id, key_id, used, now)
+  redis.call('HSET', record_key(id), 'k.' .. key_id, int(used))
+  local count, first, first_ms = 0, nil, nil
+  local fields = redis.call('HGETALL', record_key(id))
+  for i = 1, #fields, 2 do
+    local listed = string.match(fields[i], '^k%.(.*)')
+    if listed then
+      local issued, expires = times_of(listed)
+      local touched = math.max(issued * 1000, tonumber(fields[i + 1]))
+      if expires * 1000 <= now then
+        redis.call('HDEL', record_key(id), fields[i])
+      else
+        count = count + 1
+        if not first or touched < first_ms or (touched == first_ms and fields[i] < first) then
+          first, first_ms = fields[i], touched
+        end
+      end
+    end
+  end
+  if count > MAX_KEYS then redis.call('HDEL', record_key(id), first) end
+end
+
+local function insert(record, name, value)
+  table.insert(record, name)
+  table.insert(record, value)
+end
+
 -- Answer: a word, the record, and how to reach its owner ('' if unknown).
 local function answer(word, id)
-  local record, floor = redis.call('HGETALL', record_key(id)), key_floor(id)
-  if floor > 0 then
-    table.insert(record, 'keyFloor')
-    table.insert(record, int(floor))
-  end
+  local record, floor, revoked = redis.call('HGETALL', record_key(id)), key_floor(id), revoked_keys(id)
+  if floor > 0 then insert(record, 'keyFloor', int(floor)) end
+  if #revoked > 0 then insert(record, 'revokedKeys', table.concat(revoked, ' ')) end
   local owner = field(id, 'owner')
   local node = owner ~= '' and redis.call('HGET', NODE_RECORDS, owner) or ''
   return { word, record, node or '' }

@@ -24,9 +24,12 @@ elseif away_ms > retain_ms - CLOCKS_MS and away_ms < now_ms() - tonumber(redis.c
 end
 media = math.max(media, number(id, 'media'), first + entries)
 discontinuity = math.max(discontinuity, number(id, 'discontinuity'))
-local key_issued_at = number(id, 'keyIssuedAt')
+local key_issued_at, known = number(id, 'keyIssuedAt'), redis.call('HGETALL', key)
 unlist(id)
 redis.call('DEL', key, list_key(id))
+for i = 1, #known, 2 do
+  if string.match(known[i], '^k%.') then redis.call('HSET', key, known[i], known[i + 1]) end
+end
 redis.call('HSET', key,
   'run', int(run), 'fence', int(fence), 'epoch', epoch, 'serial', int(serial), 'yielded', 0, 'since', '', 'server', server_id(),
   'first', int(first), 'media', int(media), 'discontinuity', int(discontinuity),

@@ -1,14 +1,26 @@
 -- Starts a stream, or changes the options of a running one.
 -- ARGV: id, expiry of its stream key in ms, limit of running streams for each node, as many more of which may be stopped
 --   and listed, clock of sequence numbers (origin in ms, media per second,
---   discontinuities per second), time of issue of the key in ms, number of options that keep the value that they were given first, until the stream
+--   discontinuities per second), time of issue of the key in ms ('': now), 1 to issue a key for the backup encoder as well,
+--   number of options that keep the value that they were given first, until the stream
 --   stops, then these options and the others: name, value and so on
--- Answer: FULL, or OK and the record
+-- Answer: FULL, or OK and the record with the time of issue of the keys in seconds
 local id, key_expires_at, max_streams = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local key, now = record_key(id), now_ms()
--- The key is issued at the floor below which keys are revoked, if that is later.
-key_expires_at = key_expires_at + math.max(0, key_floor(id) * 1000 - now)
-local key_issued_at = math.max(tonumber(ARGV[7]), key_floor(id) * 1000, number(id, 'keyIssuedAt'))
+local issued_at = tonumber(ARGV[7]) or now
+local lifetime_sec = math.max(0, math.floor((key_expires_at - issued_at) / 1000))
+-- The key is issued at the floor below which keys are revoked, if that is later, and later still if it has the id of a
+-- revoked one.
+local issued_sec = math.floor(math.max(issued_at, key_floor(id) * 1000) / 1000)
+local function key_id(source)
+  return int(issued_sec) .. '-' .. int(lifetime_sec) .. '-' .. source
+end
+local first_sec = issued_sec
+while is_revoked(id, key_id('main')) or is_revoked(id, key_id('backup')) do
+  issued_sec = issued_sec + 1
+end
+key_expires_at = key_expires_at + math.max(0, key_floor(id) * 1000 - now) + (issued_sec - first_sec) * 1000
+local key_issued_at = math.max(issued_at, issued_sec * 1000, number(id, 'keyIssuedAt'))
 sweep(now)
 local status = field(id, 'status')
 if status == '' or status == 'STOPPED' then
@@ -46,8 +58,12 @@ elseif key_expires_at > number(id, 'keyExpiresAt') then
   if field(id, 'owner') == '' then redis.call('ZADD', UNCLAIMED, int(key_expires_at), id) end
 end
 redis.call('HSET', key, 'keyIssuedAt', int(key_issued_at))
-local others = 9 + 2 * tonumber(ARGV[8])
-for i = 9, #ARGV, 2 do
+put_key(id, key_id('main'), 0, now)
+if ARGV[8] == '1' then put_key(id, key_id('backup'), 0, now) end
+local others = 10 + 2 * tonumber(ARGV[9])
+for i = 10, #ARGV, 2 do
   redis.call(i < others and 'HSETNX' or 'HSET', key, 's.' .. ARGV[i], ARGV[i + 1])
 end
-return answer('OK', id)
+local started = answer('OK', id)
+insert(started[2], 'issuedAtSec', int(issued_sec))
+return started

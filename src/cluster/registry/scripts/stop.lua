@@ -9,11 +9,7 @@ sweep(now)
 if ARGV[8] == '1' then
   -- The node that issued the last key may have a clock ahead of this one.
   local issued = math.max(now, number(id, 'keyIssuedAt'))
-  redis.call('ZADD', FLOORS, int(math.max(math.floor(issued / 1000), key_floor(id)) + 1), id)
-  if redis.call('ZCARD', FLOORS) > max_floors then
-    -- Valid keys of other streams may be refused then, but no revoked one is accepted.
-    redis.call('SET', FLOOR_OF_ALL, redis.call('ZPOPMIN', FLOORS)[2])
-  end
+  raise_floor(id, math.max(math.floor(issued / 1000), key_floor(id)) + 1, max_floors)
 end
 local status, owner = field(id, 'status'), field(id, 'owner')
 if status == '' then return { 'UNKNOWN' } end

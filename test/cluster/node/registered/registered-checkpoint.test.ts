@@ -86,7 +86,7 @@ const SETTINGS = {
 /** Stream with these options, as a node claims it. */
 const registered = (options: UncheckedOptions) => ({
   ...{ id: 'studio', run: 1, fence: 1, epoch: 'e', isYielded: false, status: 'READY' as const },
-  ...{ startedAtMs: 0, keyExpiresAtMs: 0, options },
+  ...{ startedAtMs: 0, keyExpiresAtMs: 0, options, keys: {} },
 })
 
 t.test(

@@ -100,6 +100,44 @@ t.test('every call works on every node', async (t) => {
   t.equal(types.filter((type) => type === 'stream.ready').length, 2, 'from the asked nodes')
 })
 
+t.test('keys of both forms work on every node, and one of them is revoked on all', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const cluster = await startCluster(t)
+  const [a, b] = [await cluster.startNode(), await cluster.startNode()]
+  const api = async (node: Server, name: EndpointName, body: object = STUDIO) =>
+    (await callApi(`http://127.0.0.1:${node.httpPort}`, name, body, cluster.hmacSecret)).body.data
+  const leaked = await api(a, 'start-stream', { ...STUDIO, key_lifetime_sec: 86_400 })
+  const usedKey = async (node: Server) =>
+    (await api(node, 'status'))['keys'].find(
+      (key: { last_used_at?: string }) => key.last_used_at !== undefined,
+    )
+  const shortKey = String(leaked['short_stream_key'])
+  const first = encodeTo(t, b, shortKey)
+  const { key_id: keyId, expires_at } = await until('its use', () => usedKey(a))
+  t.equal(expires_at, leaked['expires_at'])
+  await until('the registry knows', async () => {
+    const { keys = {} } = (await cluster.registry.get('studio')) ?? {}
+    return keys[keyId]! > 0
+  })
+  first.stop()
+  await b.close()
+  const c = await cluster.startNode()
+  t.match(await usedKey(c), { key_id: keyId }, 'after a restart, by another node')
+  const second = encodeTo(t, c, shortKey)
+  await until('live', async () => (await api(a, 'status'))['live'] === true)
+
+  const kept = await api(a, 'start-stream')
+  t.match(await api(a, 'revoke-key', { ...STUDIO, key_id: keyId }), { status: 'INTERRUPTED' })
+  second.stop()
+  t.equal(await usedKey(c), undefined)
+  for (const node of [a, c])
+    for (const key of [shortKey, String(leaked['stream_key'])])
+      t.match(await encodeTo(t, node, key).end, { code: 'SRT_REJECTED', message: /1010/ })
+  const third = encodeTo(t, a, String(kept['short_stream_key']))
+  await until('live with the other key', async () => (await api(c, 'status'))['live'] === true)
+  third.stop()
+})
+
 t.test('the API at API_PORT of one node is that of the cluster, and edges have none', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const cluster = await startCluster(t)

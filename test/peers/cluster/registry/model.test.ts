@@ -58,8 +58,14 @@ const operation = fc.oneof(
     id,
     value: small,
     keyMs: fc.constantFrom(1000, 10 * LEASE_MS),
+    backup: flag,
   }),
   fc.record({ type: fc.constant('update' as const), id, value: small }),
+  fc.record({
+    type: fc.constantFrom('use-key' as const, 'revoke-key' as const),
+    id,
+    value: small,
+  }),
   fc.record({
     type: fc.constant('claim' as const),
     id,
@@ -193,7 +199,16 @@ function callsOf(
       const options = step.value < 0 ? {} : { [name]: [step.value] }
       const keyExpiresAtMs = START_MS + step.keyMs
       const keyIssuedAtMs = keyExpiresAtMs - 10 * LEASE_MS
-      return [(r) => r.start(step.id, { options, keyExpiresAtMs, keyIssuedAtMs })]
+      const { backup } = step
+      return [(r) => r.start(step.id, { options, keyExpiresAtMs, keyIssuedAtMs, backup })]
+    }
+    case 'use-key':
+    case 'revoke-key': {
+      const keyIds = Object.keys(stream?.keys ?? {}).toSorted()
+      const keyId = keyIds[step.value] ?? `${START_MS / 1000 + step.value}-9000-main`
+      return step.type === 'use-key'
+        ? [(r) => r.useKey(step.id, keyId)]
+        : [(r) => r.revokeKey(step.id, keyId)]
     }
     case 'update': {
       const options = step.value < 0 ? {} : { [`s${step.value % 2}`]: { n: step.value } }
@@ -379,6 +394,7 @@ async function dump(redis: Redis): Promise<unknown> {
     ),
     floors: await list('ZRANGE', 'mr:floors', '0', '-1', 'WITHSCORES'),
     floorOfAll: await redis.command(['GET', 'mr:floors:all']),
+    revoked: await list('ZRANGE', 'mr:revoked', '0', '-1'),
     unannounced: await list('ZRANGE', 'mr:unannounced', '0', '-1', 'WITHSCORES'),
     ends: pairsOf(await list('HGETALL', 'mr:unannounced:ends')),
     holders: pairsOf(await list('HGETALL', 'mr:outboxes')),
@@ -425,6 +441,7 @@ function dumpModel(model: RegistryModel): unknown {
     lingering: NODES.map((each) => [...(model.lingering.get(each) ?? [])].toSorted()),
     floors: scored(model.floors),
     floorOfAll: model.floorOfAll === undefined ? null : String(model.floorOfAll),
+    revoked: [...model.revoked].toSorted(),
     unannounced: scored([...ends].map(([name, { dueMs }]) => [name, dueMs])),
     ends: Object.fromEntries(
       [...ends].map(([name, { owner, reason, webhookUrls }]) => {
@@ -445,7 +462,7 @@ function dumpModel(model: RegistryModel): unknown {
 function fieldsOf(model: RegistryModel, each: string): Record<string, string> {
   const stream = model.streams.get(each)
   if (stream === undefined) return {}
-  const { options, isYielded, startedAtMs, stoppedAtMs, lingersUntilMs, ...rest } = stream
+  const { options, keys, isYielded, startedAtMs, stoppedAtMs, lingersUntilMs, ...rest } = stream
   const { expiresAtMs: _, keyExpiresAtMs, keyIssuedAtMs, targets, renditions, ...plain } = rest
   const fields = {
     ...plain,
@@ -459,6 +476,7 @@ function fieldsOf(model: RegistryModel, each: string): Record<string, string> {
     ...Object.fromEntries(
       Object.entries(options).map(([name, value]) => [`s.${name}`, JSON.stringify(value)]),
     ),
+    ...Object.fromEntries(Object.entries(keys).map(([name, ms]) => [`k.${name}`, ms])),
   }
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
 }

@@ -28,7 +28,11 @@ if (requireTool(t, 'redis-server')) {
   await check('a started stream is READY, without an owner', async (t, registry) => {
     const beforeMs = Date.now()
     const options = { webhook_urls: [], part_ms: 300 }
-    const stream = await registry.start('studio', { options, keyExpiresAtMs: KEY_EXPIRES_AT_MS })
+    const { issuedAtSec = 0, ...stream } = await registry.start('studio', {
+      options,
+      keyExpiresAtMs: KEY_EXPIRES_AT_MS,
+    })
+    t.ok(issuedAtSec >= Math.floor(beforeMs / 1000))
     t.match(stream, { id: 'studio', status: 'READY', fence: 0, options, isYielded: false })
     t.equal(stream.owner, undefined)
     t.equal(stream.keyExpiresAtMs, KEY_EXPIRES_AT_MS)
@@ -111,6 +115,51 @@ if (requireTool(t, 'redis-server')) {
       const lostMs = floorSec * 1000 + lifetimeMs - keyExpiresAtMs
       t.ok(lostMs >= 0 && lostMs <= Date.now() - issuedMs, 'it has its lifetime from the floor on')
       t.equal(await redis.command(['TTL', 'mr:floors']), -1)
+    },
+  )
+
+  await check(
+    'keys stay listed until they are revoked, expire or are too many',
+    async (t, registry) => {
+      const nowMs = Date.now()
+      const start = async (issuedMs: number, lifetimeSec = 7200) =>
+        registry.start('studio', {
+          options: {},
+          keyExpiresAtMs: issuedMs + lifetimeSec * 1000,
+          keyIssuedAtMs: issuedMs,
+        })
+      const first = await start(nowMs - 60_000)
+      const [oldest = ''] = Object.keys(first.keys)
+      t.equal(oldest, `${first.issuedAtSec}-7200-main`)
+      t.same(Object.keys((await start(nowMs - 10_000, 5)).keys), [oldest], 'without an expired one')
+      await registry.useKey('studio', oldest)
+      await registry.useKey('unknown', oldest)
+      t.equal(await registry.get('unknown'), undefined)
+      for (let i = 0; i < 60; i++) await start(nowMs - 59_000 + i * 1000)
+      const { keys = {} } = (await registry.get('studio')) ?? {}
+      t.equal(Object.keys(keys).length, 50)
+      t.ok(keys[oldest]! >= nowMs, 'one that was used stays')
+      t.equal(Object.values(keys).filter((ms) => ms > 0).length, 1)
+
+      await registry.revokeKey('studio', oldest)
+      const { keys: kept = {}, revokedKeys } = (await registry.get('studio')) ?? {}
+      t.strictSame(revokedKeys, [oldest])
+      t.notOk(oldest in kept)
+      const renewed = await start(nowMs - 60_000)
+      t.equal(renewed.issuedAtSec, first.issuedAtSec! + 1, 'no key has the id of a revoked one')
+    },
+  )
+
+  await check(
+    'beyond 50 revoked keys of a stream, the oldest goes with all before it',
+    async (t) => {
+      const registry = variant({})
+      const issuedSec = Math.floor(Date.now() / 1000) - 1000
+      for (let i = 0; i < 51; i++) await registry.revokeKey('studio', `${issuedSec + i}-7200-main`)
+      await registry.revokeKey('studio', `${issuedSec + 9}-1-main`)
+      const { revokedKeys, keyFloorSec } = await registry.start('studio', OPTIONS)
+      t.equal(revokedKeys?.length, 50, 'without the expired one')
+      t.equal(keyFloorSec, issuedSec + 1)
     },
   )
 

@@ -95,7 +95,7 @@ function continuationOf(
   return {
     stream: {
       ...{ id: 'studio', run: 1, fence: 1, epoch: 'e', isYielded: false, options: {} },
-      ...{ startedAtMs: 0, keyExpiresAtMs: 0 },
+      ...{ startedAtMs: 0, keyExpiresAtMs: 0, keys: {} },
       status: 'INTERRUPTED',
     },
     ...encodeHead(head),

@@ -3,6 +3,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { keyIdOf, parseKeyId } from '../../../../../src/auth/key-list.ts'
 import { verifyStreamKey } from '../../../../../src/auth/stream-key.ts'
 import { systemClock } from '../../../../../src/timing/clock.ts'
 import { CommandReader } from '../../../../../src/cluster/registry/node-commands.ts'
@@ -26,6 +27,7 @@ import { until } from '../../../../support/until.ts'
 const JWT_SECRET = 'j'.repeat(32)
 const calls = new NodeCalls(() => ['c'.repeat(32)], systemClock)
 const STUDIO = { stream_id: 'studio' }
+const NEXT = { options: {}, keyExpiresAtMs: Date.now() + 3_600_000 }
 
 async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [JWT_SECRET]) {
   const redis = new Redis({ url: redisUrl, timeoutMs: 5000 })
@@ -74,6 +76,7 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
       },
       urlsOf: (stream) => urls.playback(stream.id, streams.formatsOf(stream)),
       ownPolicyOf: (stream) => streams.ownPolicyOf(stream),
+      keysOf: (stream) => streams.keysOf(stream),
       readLoad: () => undefined,
     }),
     notifier: {
@@ -92,7 +95,7 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
   const tried = (name: EndpointName, body: object = STUDIO) => tryApi(app.url, name, body, SECRET)
 
   /** Owns the stream, with an encoder. */
-  const claim = async (id = 'studio') => {
+  const claim = async (id = 'studio', keyId?: string) => {
     const { fence = 0 } = (await registry.get(id)) ?? {}
     const claimed = await registry.claim(id, { node, epoch: node, seenFence: fence })
     if (claimed.outcome !== 'granted') throw new Error(claimed.outcome)
@@ -108,6 +111,7 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
       lastPacketUs: 0,
       report: () => PUBLISHER_REPORT,
       close: () => void (isClosed = true),
+      ...(keyId !== undefined && { keyId }),
     }
     stream.publish(encoder)
     return { stream, isClosed: () => isClosed }
@@ -274,6 +278,51 @@ t.test('a stop on any node ends the stream at its owner', async (t) => {
   t.ok((renewed.issuedAtSec ?? 0) >= keyFloorSec, 'the new key is not')
   t.match((await a.api('status')).body.data, { status: 'READY' })
   t.match((await b.api('status')).body.data, { status: 'READY' }, 'also where the last run lingers')
+})
+
+t.test('any node lists the keys of a stream, and revokes one of them at its owner', async (t) => {
+  const { a, b, c } = await startCluster(t)
+  const issued = { ...STUDIO, key_lifetime_sec: 86_400, backup: true }
+  const { data } = (await a.api('start-stream', issued)).body
+  const leaked = keyIdOf(await claimsOf(data['short_stream_key']))
+  const backup = keyIdOf(await claimsOf(data['backup_stream_key']))
+  const idsAt = async (node: typeof a) =>
+    (await node.api('status')).body.data['keys'].map((key: { key_id: string }) => key.key_id)
+  t.strictSame((await idsAt(c)).toSorted(), [backup, leaked].toSorted(), 'without an owner')
+
+  const owner = await b.claim('studio', leaked)
+  const renewed = keyIdOf(
+    await claimsOf(
+      (await c.api('start-stream', { ...STUDIO, key_lifetime_sec: 3600 })).body.data['stream_key'],
+    ),
+  )
+  const { keys } = (await a.api('status')).body.data
+  const used = keys.find((key: { key_id: string }) => key.key_id === leaked)
+  t.match(used, { source: 'main', issued_at: String, expires_at: data['expires_at'] })
+  t.ok(Date.parse(used.last_used_at) >= Date.parse(used.issued_at))
+  t.notOk('keys' in (await a.api('streams', {})).body.data['streams'][0])
+
+  const revoked = await c.api('revoke-key', { ...STUDIO, key_id: leaked })
+  t.match(revoked.body.data, { node: 'b', status: 'INTERRUPTED' })
+  t.equal(owner.isClosed(), true)
+  for (const node of [a, b, c]) {
+    const ids: string[] = await idsAt(node)
+    t.notOk(ids.includes(leaked))
+    for (const kept of [backup, renewed]) t.ok(ids.includes(kept))
+  }
+  const refused = { code: 'STREAM_KEY_REVOKED' }
+  t.throws(() => b.streams.checkKey({ streamId: 'studio', ...parseKeyId(leaked)! }), refused)
+  b.streams.checkKey({ streamId: 'studio', ...parseKeyId(renewed)! })
+  t.strictSame((await c.registry.get('studio'))?.revokedKeys, [leaked], 'also for the next owner')
+  await a.api('stop-stream')
+  t.strictSame((await c.registry.start('studio', NEXT)).revokedKeys, [leaked], 'and the next run')
+
+  const other = { stream_id: 'other', key_id: leaked }
+  t.match(await c.tried('revoke-key', other), {
+    status: 404,
+    body: { code: 'STREAM_NOT_FOUND', error: 'no such stream; the key is refused from now on' },
+  })
+  t.strictSame((await a.registry.start('other', NEXT)).revokedKeys, [leaked])
 })
 
 t.test('a stream without an owner stops on any node, with one webhook', async (t) => {
