@@ -5,9 +5,9 @@
  */
 import type { FastifyPluginAsync } from 'fastify'
 import type { StreamControl } from '../api/control.ts'
-import type { StreamRecord, TrackReport } from '../api/records.ts'
+import type { KeyReport, StreamRecord, TrackReport } from '../api/records.ts'
 import type { PlaybackSource } from '../playback/playback-source.ts'
-import type { PlayQrCodes, StreamDetail, TrackFigures } from '../web/dashboard/wire.ts'
+import type { KeyFigures, PlayQrCodes, StreamDetail, TrackFigures } from '../web/dashboard/wire.ts'
 import type { Journal } from './journal.ts'
 import { findStream } from './previews.ts'
 import { qrCodeOf } from './qr-code.ts'
@@ -54,6 +54,7 @@ export const detail: FastifyPluginAsync<DetailOptions> = async (app, options) =>
 
 function describe(record: StreamRecord): Omit<StreamDetail, 'events' | 'webhooks'> {
   const { playlistUrl, masterUrl, live, latency, tracks, interruption, stopsAt, archive } = record
+  const { keys = [] } = record
   return {
     playlistUrl,
     masterUrl,
@@ -64,6 +65,17 @@ function describe(record: StreamRecord): Omit<StreamDetail, 'events' | 'webhooks
     }),
     ...(stopsAt && { stopsAtMs: stopsAt.getTime() }),
     ...(archive && { archive }),
+    keys: keys.map(keyOf),
+  }
+}
+
+function keyOf({ keyId: id, source, issuedAt, expiresAt, lastUsedAt }: KeyReport): KeyFigures {
+  return {
+    id,
+    source,
+    ...(issuedAt && { issuedMs: issuedAt.getTime() }),
+    expiresMs: expiresAt.getTime(),
+    ...(lastUsedAt && { usedMs: lastUsedAt.getTime() }),
   }
 }
 

@@ -14,7 +14,7 @@ import { audit } from '../api/calls/audit.ts'
 import type { Logger } from '../logger.ts'
 import { qrCodeOf } from './qr-code.ts'
 
-const CALLS = ['start-stream', 'stop-stream', 'kick', 'switch-source'] as const
+const CALLS = ['start-stream', 'stop-stream', 'revoke-key', 'kick', 'switch-source'] as const
 
 export interface StreamCallsOptions {
   readonly control: StreamControl

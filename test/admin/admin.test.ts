@@ -281,6 +281,9 @@ t.test('calls of the dashboard do what those of the API do, and are audited', as
   t.match(json(long), { data: { qr_code: { size: Number } } })
   const kicked = await send('kick', { stream_id: 'studio', ban_sec: 60 })
   t.match(json(kicked), { success: true, data: { stream_id: 'studio', publisher: null } })
+  const [key] = service.server.status('studio').keys ?? []
+  const revoked = await send('revoke-key', { stream_id: 'studio', key_id: key?.keyId })
+  t.match(json(revoked), { success: true, data: { stream_id: 'studio', keys: [] } })
   t.match(json(await send('stop-stream', { stream_id: 'studio', revoke: true })), {
     data: { status: 'STOPPED' },
   })
@@ -302,6 +305,7 @@ t.test('calls of the dashboard do what those of the API do, and are audited', as
     { ...studio, audit: 'start-stream', encryption: true, result: 'ok' },
     { ...line, stream_id: 'x'.repeat(128), audit: 'start-stream', encryption: true, result: 'ok' },
     { ...studio, audit: 'kick', ban_sec: 60, result: 'ok' },
+    { ...studio, audit: 'revoke-key', key_id: key?.keyId, result: 'ok' },
     { ...studio, audit: 'stop-stream', revoke: true, result: 'ok' },
     { ...line, stream_id: 'none', audit: 'kick', result: 'STREAM_NOT_FOUND' },
   ])
@@ -452,7 +456,9 @@ t.test(
 
 t.test('the detail of a stream has its time line, and no credential', async (t) => {
   const service = await startAdmin(t)
-  const { streamKey } = await service.server.startStream({ streamId: 'studio' })
+  const { streamKey, shortStreamKey, expiresAt } = await service.server.startStream({
+    streamId: 'studio',
+  })
   await service.server.stopStream('studio')
   const { cookie } = await logIn(service)
   const get = (path: string) =>
@@ -463,9 +469,13 @@ t.test('the detail of a stream has its time line, and no credential', async (t) 
       masterUrl: `${service.url}/video/studio/master.m3u8`,
       events: [{ type: 'stopped', detail: 'api' }, { type: 'key' }, { type: 'started' }],
       webhooks: [],
+      keys: [
+        { id: /^\d+-7200-main$/, source: 'main', issuedMs: Number, expiresMs: expiresAt.getTime() },
+      ],
     },
   })
-  t.notOk(reply.body.toString().includes(streamKey))
+  for (const key of [streamKey, shortStreamKey.slice('studio-'.length)])
+    t.notOk(reply.body.toString().includes(key))
   const qrCode = { size: Number, path: /^M/ }
   t.match(json(await get('studio/qr-code')), { data: { master: qrCode, playlist: qrCode } })
   t.match(refused(await get('other/detail')), { status: 404, code: 'STREAM_NOT_FOUND' })

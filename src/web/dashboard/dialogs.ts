@@ -1,5 +1,5 @@
 /**
- * Dialogs that change streams: start, stop, kick.
+ * Dialogs that change streams: start, stop, kick, revoke.
  *
  * @module
  */
@@ -96,6 +96,12 @@ export function openStop(id: string): void {
   const revoke = byId('revoke', HTMLInputElement)
   revoke.checked = false
   ask('stop-dialog', () => call('streams/stop-stream', { stream_id: id, revoke: revoke.checked }))
+}
+
+/** @param name  of the key, for the title */
+export function openRevoke(id: string, keyId: string, name: string): void {
+  byId('revoke-title').textContent = `Revoke the ${name} of ${id}?`
+  ask('revoke-dialog', () => call('streams/revoke-key', { stream_id: id, key_id: keyId }))
 }
 
 /** The latest question: the event `close` of one may come after the next has been opened. */

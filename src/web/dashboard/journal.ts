@@ -1,13 +1,16 @@
 /**
- * What the server keeps of the selected stream: URLs, tracks, an interruption, its time line, and its webhooks.
+ * What the server keeps of the selected stream: URLs, tracks, an interruption, its stream keys, its time line, and its
+ * webhooks.
  *
  * @module
  */
 import { call } from './calls.ts'
+import { openRevoke } from './dialogs.ts'
 import { byId, make, setText } from './dom.ts'
 import { bitrate, count, duration, milliseconds, time } from './format.ts'
 import type {
   ArchiveFigures,
+  KeyFigures,
   SourceName,
   StreamDetail,
   StreamEvent,
@@ -98,8 +101,8 @@ export class StreamJournal {
     this.#streamId = undefined
     this.#detail = undefined
     this.#askedMs = -Infinity
-    byId('interruption').hidden = true
-    for (const id of ['events', 'webhooks', 'tracks']) byId(id).replaceChildren()
+    for (const id of ['interruption', 'key-section']) byId(id).hidden = true
+    for (const id of ['events', 'webhooks', 'tracks', 'keys']) byId(id).replaceChildren()
   }
 
   /** Since when there is no media, in milliseconds since 1970; undefined unless the stream is interrupted. */
@@ -119,7 +122,7 @@ export class StreamJournal {
     if (detail === undefined || streamId !== this.#streamId) return
     this.#detail = detail
     this.#showInterruption(nowMs)
-    show(detail)
+    show(streamId, detail)
   }
 
   #showInterruption(nowMs: number): void {
@@ -136,8 +139,8 @@ export class StreamJournal {
   }
 }
 
-function show(detail: StreamDetail): void {
-  const { playlistUrl, masterUrl, latency, tracks, events, webhooks, isElsewhere } = detail
+function show(streamId: string, detail: StreamDetail): void {
+  const { playlistUrl, masterUrl, latency, tracks, keys, events, webhooks, isElsewhere } = detail
   byId('playlist-url', HTMLInputElement).value = playlistUrl
   byId('master-url', HTMLInputElement).value = masterUrl
   setText(
@@ -148,6 +151,11 @@ function show(detail: StreamDetail): void {
   )
   showArchive(detail.archive)
   showItems(byId('tracks'), tracks.map(trackItem))
+  byId('key-section').hidden = keys.length === 0
+  showItems(
+    byId('keys'),
+    keys.map((key) => keyItem(streamId, key)),
+  )
   showItems(byId('events'), events.map(eventItem))
   showItems(byId('webhooks'), webhooks.map(webhookItem))
   const none = isElsewhere
@@ -187,6 +195,23 @@ function trackItem({ text, bitrateBps, gopSec }: TrackFigures): HTMLElement {
     gopSec === undefined ? '' : `key frames every ${gopSec.toFixed(1)} s`,
   ].filter(Boolean)
   return make('li', {}, make('b', { textContent: text }), ` ${figures.join(' · ')}`)
+}
+
+function keyItem(streamId: string, key: KeyFigures): HTMLElement {
+  const { id, source, issuedMs, expiresMs, usedMs } = key
+  const encoder = SOURCES[source].toLowerCase()
+  const issued = issuedMs === undefined ? 'at an unknown time' : time(issuedMs)
+  const used = usedMs === undefined ? 'not used yet' : `last used ${time(usedMs)}`
+  const button = make('button', { type: 'button', textContent: 'Revoke' })
+  const name = `${encoder} key issued ${issued}`
+  button.setAttribute('aria-label', `Revoke: ${name}`)
+  button.addEventListener('click', () => openRevoke(streamId, id, name))
+  const figures = make('p', {
+    className: 'quiet',
+    textContent: `expires ${time(expiresMs)} · ${used}`,
+  })
+  const title = make('b', { textContent: `${SOURCES[source]}, issued ${issued}` })
+  return make('li', {}, make('div', {}, title, figures), button)
 }
 
 function eventItem({ timeMs, type, detail, times }: StreamEvent): HTMLElement {

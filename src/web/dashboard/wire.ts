@@ -180,11 +180,24 @@ export interface StreamDetail {
   readonly stopsAtMs?: number
   /** Absent without an archive. */
   readonly archive?: ArchiveFigures
+  /** Those that hold, the newest first. */
+  readonly keys: readonly KeyFigures[]
   /** Newest first. */
   readonly events: readonly StreamEvent[]
   readonly webhooks: readonly WebhookDelivery[]
   /** Whether another node has the events. */
   readonly isElsewhere?: true
+}
+
+/** A stream key, without what proves it. Times are milliseconds since 1970. */
+export interface KeyFigures {
+  readonly id: string
+  readonly source: 'main' | 'backup'
+  /** Absent for a key that does not tell. */
+  readonly issuedMs?: number
+  readonly expiresMs: number
+  /** When an encoder has connected with it last; absent if none has. */
+  readonly usedMs?: number
 }
 
 export interface ArchiveFigures {

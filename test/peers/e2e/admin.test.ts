@@ -269,6 +269,17 @@ t.test('an operator puts the backup encoder on air, and sees the slate', async (
   t.match(await cell(page, 'studio', 1), /^Live\s*on backup/)
   t.strictSame(await findFaults(page), [], 'no fault in the sources')
 
+  const keys = page.locator('#keys li')
+  await keys.filter({ hasText: 'last used' }).nth(1).waitFor()
+  t.equal(await keys.count(), 2)
+  await page.getByRole('button', { name: 'Revoke: backup encoder key' }).click()
+  await page.getByRole('dialog', { name: 'Revoke the backup encoder key' }).waitFor()
+  t.strictSame(await findFaults(page), [], 'no fault in the dialog that revokes a key')
+  await page.getByRole('button', { name: 'Revoke', exact: true }).click()
+  await keys.filter({ hasText: 'Backup encoder' }).waitFor({ state: 'detached' })
+  t.match(server.status('studio').keys, [{ source: 'main' }])
+  await onAir('Main encoder').waitFor()
+
   main.stop()
   backup.stop()
   await page.locator('#slate-notice').waitFor()
