@@ -47,6 +47,9 @@ t.test('the standard form takes short keys in each of its places', async (t) => 
     `#!::m=publish,r=demo,token=${shortStreamKey}`,
     `#!::m=publish,r=${shortStreamKey}`,
     `mode=publish,rid=demo,token=${token},program=2`,
+    `#!::token=${token},t=stream,r=demo,m=publish`,
+    `#!::r=${shortStreamKey},u=somebody,m=publish`,
+    encodeURIComponent(`#!::token=${shortStreamKey},m=publish,r=demo`),
     encodeURIComponent(`#!::m=publish,r=${shortStreamKey}`),
   ]
   for (const form of forms) t.match(await verify(form), { streamId: 'demo' }, form)
@@ -70,6 +73,16 @@ t.test('each altered character of a short key is refused with 1010', async (t) =
   t.match(await verify(shortStreamKey, NOW, ['f'.repeat(32)]), { code: 'STREAM_KEY_INVALID' })
   const ahead = createShortKey('demo', { issuedAtSec: NOW_SEC + 62, lifetimeSec: 60 }, SECRET)
   t.match(await verify(ahead), { code: 'STREAM_KEY_INVALID' })
+})
+
+t.test('a short key that an encoder cuts is refused with 1010', async (t) => {
+  for (const encryptedSinceSec of [undefined, NOW_SEC]) {
+    const { shortStreamKey } = await issue({ encryptedSinceSec })
+    for (let length = 0; length < shortStreamKey.length; length++)
+      t.match(await verify(shortStreamKey.slice(0, length)), { rejectCode: 1010 }, `${length}`)
+    for (let at = 1; at < shortStreamKey.length; at++)
+      t.match(await verify(shortStreamKey.slice(at)), { rejectCode: 1010 }, `from ${at}`)
+  }
 })
 
 t.test('a short key of an encrypted stream derives the passphrase of the long one', async (t) => {

@@ -46,6 +46,7 @@ async function badKeys(service: TestService) {
     'alg none': `mode=publish,rid=studio,token=${unsigned}`,
     'expired short key': await short('studio', { now: new Date(Date.now() - 2.01 * HOUR_MS) }),
     'altered short key': altered(await short('studio')),
+    'truncated short key': (await short('studio')).slice(0, -1),
     'short key of another stream': (await short('other')).replace('other', 'studio'),
     'short key of a foreign secret': await short('studio', { secret: '0'.repeat(64) }),
     garbage: '\u0001%%%,,,===!!',

@@ -1,5 +1,6 @@
 /**
- * Short keys, the standard's form of a stream id, and a port without any, by ffmpeg and GStreamer; refused ones get 1010.
+ * Short keys, the standard's form of a stream id, and a port without any, by ffmpeg, GStreamer and srt-live-transmit;
+ * refused ones get 1010.
  */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
@@ -43,6 +44,15 @@ const ENCODERS = {
     ...(streamId === undefined ? [] : [`streamid=${streamId}`]),
     ...(passphrase === undefined ? [] : [`passphrase=${passphrase}`, 'pbkeylen=32']),
   ],
+  'srt-live-transmit': ({ port, streamId, passphrase }: Call) => {
+    const query = new URLSearchParams({
+      ...(streamId !== undefined && { streamid: streamId }),
+      ...(passphrase !== undefined && { passphrase, pbkeylen: '32' }),
+    })
+    const source = `ffmpeg -v error -re -i ${CLIP} -c copy -f mpegts pipe:1`
+    const url = `srt://127.0.0.1:${port}?${query.toString()}`
+    return ['bash', '-c', `${source} | srt-live-transmit -q -chunk:1316 file://con '${url}'`]
+  },
 }
 
 const isLive = ({ server }: TestService) => server.findStream('studio')?.live === true
@@ -96,6 +106,7 @@ for (const [tool, commandOf] of Object.entries(ENCODERS)) {
       revoked,
       foreign: await issue(randomBytes(32).toString('hex'), 0),
       altered: good.slice(0, at) + (good[at] === 'A' ? 'B' : 'A') + good.slice(at + 1),
+      truncated: good.slice(0, -1),
     }
     for (const [what, streamId] of Object.entries(bad)) {
       const rejects = () => readRejects(service)
