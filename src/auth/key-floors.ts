@@ -5,7 +5,7 @@
  * @module
  */
 import { keyIdOf, parseKeyId } from './key-list.ts'
-import { STREAM_KEY_LIFETIME_SEC, type StreamKeyClaims } from './stream-key.ts'
+import type { StreamKeyClaims } from './stream-key.ts'
 
 /** Maximum number of remembered floors: no time ends one, since issuers other than Millrace may write any `exp`. */
 const MAX_FLOORS = 100_000
@@ -72,7 +72,7 @@ export class KeyFloors {
    * Time of issue for a new key: `wallMs` or, if that is below the floor of the stream, the floor; later if a key with the
    * same id is revoked.
    */
-  issueTime(streamId: string, wallMs: number, lifetimeSec = STREAM_KEY_LIFETIME_SEC): Date {
+  issueTime(streamId: string, wallMs: number, lifetimeSec: number): Date {
     let ms = Math.max(wallMs, this.#floorSec(streamId) * 1000)
     while (this.#isIdRevoked(streamId, Math.floor(ms / 1000), lifetimeSec)) ms += 1000
     return new Date(ms)

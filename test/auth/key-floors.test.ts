@@ -7,7 +7,7 @@ const NOW_MS = Date.UTC(2026, 10, 22, 12, 0, 0, 700)
 
 /** Claims of a key that is issued now. */
 function issue(floors: KeyFloors, streamId: string, wallMs: number) {
-  const issuedAtSec = Math.floor(floors.issueTime(streamId, wallMs).getTime() / 1000)
+  const issuedAtSec = Math.floor(floors.issueTime(streamId, wallMs, 7200).getTime() / 1000)
   return { streamId, issuedAtSec, expiresAtSec: issuedAtSec + 7200 }
 }
 
