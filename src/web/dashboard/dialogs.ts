@@ -15,10 +15,13 @@ interface StartedStream {
   readonly stream_id: string
   readonly srt_url: string
   readonly stream_key: string
+  readonly short_stream_key: string
+  readonly publish_url?: string
   readonly expires_at: string
   readonly qr_code?: QrCode
   readonly backup_srt_url?: string
   readonly backup_stream_key?: string
+  readonly backup_short_stream_key?: string
   readonly backup_qr_code?: QrCode
 }
 
@@ -26,6 +29,8 @@ interface StartedStream {
 interface StartOptions {
   readonly encryption?: boolean
   readonly backup?: boolean
+  readonly key_lifetime_sec?: number
+  readonly publish_port?: number
   readonly pull_url?: string
   readonly push_urls?: readonly string[]
   readonly slate?: string
@@ -57,18 +62,24 @@ export function prepareDialogs(): void {
 }
 
 export function openStart(onStarted: (id: string) => void): void {
-  const texts = ['stream-id', 'pull-url', 'slate'].map((each) => byId(each, HTMLInputElement))
+  const texts = ['stream-id', 'pull-url', 'slate', 'publish-port'].map((each) =>
+    byId(each, HTMLInputElement),
+  )
   const listeners = byId('push-urls', HTMLTextAreaElement)
   for (const text of [...texts, listeners]) text.value = ''
   const boxes = ['encryption', 'backup', 'always-on'].map((each) => byId(each, HTMLInputElement))
   for (const box of boxes) box.checked = false
+  const lifetime = byId('key-lifetime', HTMLSelectElement)
+  lifetime.selectedIndex = 0
   ask('start-dialog', async () => {
     const [encryption, backup, alwaysOn] = boxes.map(({ checked }) => checked)
-    const [id = '', pullUrl, slate] = texts.map(({ value }) => value)
+    const [id = '', pullUrl, slate, port] = texts.map(({ value }) => value)
     const pushUrls = listeners.value.split(/\s+/).filter((url) => url !== '')
     await startStream(id, {
       ...(encryption && { encryption }),
       ...(backup && { backup }),
+      key_lifetime_sec: Number(lifetime.value),
+      ...(port && { publish_port: Number(port) }),
       ...(pullUrl && { pull_url: pullUrl }),
       ...(pushUrls.length > 0 && { push_urls: pushUrls }),
       ...(slate && { slate }),
@@ -142,6 +153,8 @@ function show(started: StartedStream): void {
   issued = started
   byId('url-title').textContent = `Publish ${started.stream_id}`
   byId('expiry').textContent = time(Date.parse(started.expires_at))
+  byId('publish-url-field').hidden = started.publish_url === undefined
+  byId('publish-url', HTMLInputElement).value = started.publish_url ?? ''
   byId('key-choice').hidden = started.backup_srt_url === undefined
   byId('key-of-main', HTMLInputElement).checked = true
   showKey()
@@ -156,7 +169,7 @@ function show(started: StartedStream): void {
 function showKey(): void {
   if (issued === undefined) return
   const isBackup = byId('key-of-backup', HTMLInputElement).checked
-  const { srt_url, stream_key, qr_code } = isBackup ? backupOf(issued) : issued
+  const { srt_url, stream_key, short_stream_key, qr_code } = isBackup ? backupOf(issued) : issued
   byId('srt-url', HTMLTextAreaElement).value = srt_url
   byId('obs-server', HTMLInputElement).value = srt_url.replace(
     /streamid=[^&]*/,
@@ -165,15 +178,22 @@ function showKey(): void {
   byId('ffmpeg-line', HTMLTextAreaElement).value =
     `ffmpeg -re -i INPUT -c copy -f mpegts '${srt_url}'`
   byId('stream-key', HTMLInputElement).value = stream_key
+  byId('short-stream-key', HTMLInputElement).value = short_stream_key
   byId('url-dialog').querySelector('.copied')!.textContent = ''
   drawQrCode('qr-code', qr_code)
 }
 
 function backupOf(
   started: StartedStream,
-): Pick<StartedStream, 'srt_url' | 'stream_key' | 'qr_code'> {
+): Pick<StartedStream, 'srt_url' | 'stream_key' | 'short_stream_key' | 'qr_code'> {
   const { backup_srt_url = '', backup_stream_key = '', backup_qr_code: code } = started
-  return { srt_url: backup_srt_url, stream_key: backup_stream_key, ...(code && { qr_code: code }) }
+  const { backup_short_stream_key = '' } = started
+  return {
+    srt_url: backup_srt_url,
+    stream_key: backup_stream_key,
+    short_stream_key: backup_short_stream_key,
+    ...(code && { qr_code: code }),
+  }
 }
 
 /** @param id  of the SVG, which is hidden without a code */

@@ -11,6 +11,7 @@ import t, { type Test } from 'tap'
 import { AXE, findFaults } from '../support/accessibility.ts'
 import { openBrowser } from '../support/browser.ts'
 import { encodeTo, startCluster } from '../support/cluster.ts'
+import { freePorts } from '../../support/free-port.ts'
 import { publishDemo } from '../../support/demo-encoder.ts'
 import { start, type Program } from '../../support/process.ts'
 import { startService } from '../../support/service.ts'
@@ -225,7 +226,9 @@ t.test('an operator puts the backup encoder on air, and sees the slate', async (
   const slateDir = mkdtempSync(join(tmpdir(), 'millrace-slates-'))
   t.teardown(() => rmSync(slateDir, { recursive: true }))
   copyFileSync(CLIP, join(slateDir, 'away.ts'))
-  const { server, url } = await startService(t, { admin: { password: PASSWORD }, slateDir })
+  const [port] = await freePorts(1)
+  const srt = { streamPorts: `${port}-${port}` }
+  const { server, url } = await startService(t, { admin: { password: PASSWORD }, slateDir, srt })
   const { page, errors } = await openDashboard(t, url)
   await page.getByLabel('Password').fill(PASSWORD)
   await page.keyboard.press('Enter')
@@ -233,6 +236,9 @@ t.test('an operator puts the backup encoder on air, and sees the slate', async (
   await page.getByLabel('Stream id').fill('studio')
   await page.getByRole('checkbox', { name: 'Backup encoder' }).check()
   await page.getByLabel('Slate, for viewers').fill('away.ts')
+  await page.getByRole('checkbox', { name: 'Encrypt' }).check()
+  await page.getByLabel('The stream key is good for').selectOption('1 day')
+  await page.getByLabel('Port of its own, for an encoder that sends no id').fill(String(port))
   t.strictSame(await findFaults(page), [], 'no fault in the dialog')
   await page.getByRole('button', { name: 'Start', exact: true }).click()
   const urlField = page.getByLabel('SRT URL for the encoder')
@@ -243,6 +249,11 @@ t.test('an operator puts the backup encoder on air, and sees the slate', async (
   t.not(mainUrl, backupUrl)
   t.ok(await page.getByRole('img', { name: 'QR code of the SRT URL' }).isVisible())
   t.match(backupUrl, await page.getByLabel('OBS 29 or later: Stream Key').inputValue())
+  t.match(await page.getByLabel('Short stream key').inputValue(), /^studio-[\w-]{27}$/)
+  const portUrl = page.getByLabel('URL at the port of its own, without an id')
+  t.match(await portUrl.inputValue(), new RegExp(`^srt://[^?]+:${port}\\?passphrase=`))
+  for (const { issuedAt, expiresAt } of server.status('studio').keys ?? [])
+    t.equal(expiresAt.getTime() - issuedAt!.getTime(), 86_400_000)
   t.strictSame(await findFaults(page), [], 'no fault in the dialog with the URLs')
   await page.getByRole('button', { name: 'Done' }).click()
   await until('the page keeps no credential', async () => (await urlField.inputValue()) === '')
