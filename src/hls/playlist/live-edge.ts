@@ -119,17 +119,14 @@ export class LiveEdge {
     return this.#firstPart?.map?.uri
   }
 
-  /** Removes the parts that are no longer listed from their segments. @returns these segments */
-  delistParts(targets: TargetDurations): PlaylistSegment[] {
+  /** Removes the parts that are no longer listed from their segments. */
+  delistParts(targets: TargetDurations): void {
     const { entries } = this.#window
-    const delisted: PlaylistSegment[] = []
     for (let index = this.countWithoutParts(targets) - 1; index >= 0; index--) {
       const entry = entries[index]!
       if (entry.parts.length === 0) break
       entry.parts = []
-      delisted.unshift(entry.segment)
     }
-    return delisted
   }
 
   /** Complete segments from an index on, with their parts. */

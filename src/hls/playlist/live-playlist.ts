@@ -35,9 +35,6 @@ interface LivePlaylistOptions {
   readonly otherReports?: () => readonly RenditionReport[]
 }
 
-/** Time for which parts are available after they have left the playlist, in target durations (RFC 8216bis 6.2.2). */
-const RETAIN_PARTS_TARGETS = 3
-
 /**
  * Calling order: `append` each segment of the rendition, with low latency `appendPart` each of its parts before; `open`
  * once EXT-X-TARGETDURATION is fixed, `end` after the last segment, `discard` to drop all. To continue the playlist of an
@@ -187,7 +184,7 @@ export class LivePlaylist {
     }
     this.#edge.complete()
     this.#window.push(entry)
-    this.#delistParts(nowMs)
+    if (this.#target !== undefined) this.#edge.delistParts(this.#target)
     // Shrinks the window first, so that the cache may release the removed segments if memory is short.
     this.roll(nowMs)
     const targetDurationSec = targetSec ?? Math.ceil(durationSec)
@@ -291,14 +288,6 @@ export class LivePlaylist {
     const video = tracks.find(({ kind }) => kind === 'video')
     if (rendition !== 'main' || !startsWithKeyFrame || video === undefined) return
     files.setPreview({ segmentUri: uri, video })
-  }
-
-  #delistParts(nowMs: number): void {
-    if (this.#target === undefined) return
-    const untilMs = nowMs + RETAIN_PARTS_TARGETS * this.#target.targetSec * 1000
-    for (const { uri } of this.#edge.delistParts(this.#target)) {
-      this.#options.files.removeParts(uri, untilMs)
-    }
   }
 
   get #exceedsWindow(): boolean {

@@ -70,9 +70,9 @@ interface Playlist {
 const DEFAULT_MAX_WAITERS = 10_000
 
 /**
- * Inputs of the writer: `setOlder`, `putInit`, `put`, `putPart`, `setPreview`, `replace`, `remove`, `removeParts`,
- * `removeInit`, `reserve`; `markIdle` when media stops, `end` after the last file, `discard` to drop all files. Inputs of
- * readers: `lend` and `wait`. All else are queries. Times are in milliseconds of the monotonic clock of `SegmentCache`.
+ * Inputs of the writer: `setOlder`, `putInit`, `put`, `putPart`, `setPreview`, `replace`, `remove`, `removeInit`, `reserve`;
+ * `markIdle` when media stops, `end` after the last file, `discard` to drop all files. Inputs of readers: `lend` and `wait`.
+ * All else are queries. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class FileStore {
   readonly #cache: SegmentCache
@@ -133,7 +133,7 @@ export class FileStore {
    */
   put(name: string, file: StreamFile, nowMs: number): boolean {
     const hasRoom = this.#cache.put(this.#owner, name, { file, nowMs })
-    this.#parts.complete(name, hasRoom ? file : undefined, nowMs)
+    this.#parts.complete(name, hasRoom ? file : undefined)
     return hasRoom
   }
 
@@ -184,11 +184,6 @@ export class FileStore {
   /** Removes a segment at `untilMs`, or earlier if memory is short. */
   remove(name: string, untilMs: number): void {
     this.#cache.retain(this.#owner, name, untilMs)
-  }
-
-  /** Removes the parts of a complete segment at `untilMs`, or earlier with the segment. */
-  removeParts(segmentName: string, untilMs: number): void {
-    this.#parts.retain(segmentName, untilMs)
   }
 
   /** Sets the size of the stream's media that is in no segment yet; it counts like listed segments. */

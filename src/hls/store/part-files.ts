@@ -1,6 +1,7 @@
 /**
  * Files of the parts of one stream's segments. A part has the same memory as its segment, so it is available while its
- * segment is open or in the cache, and takes no memory of its own.
+ * segment is open or in the cache, and takes no memory of its own. The playlist drops it earlier, but a
+ * player that has stalled may still request it (RFC 8216bis 6.2.2).
  *
  * @module
  */
@@ -8,7 +9,7 @@ import type { StreamFile } from './stream-file.ts'
 
 type FilesByUri = Map<string, StreamFile>
 
-/** `add` each part, then `complete` its segment; `retain` its parts when they have left the playlist. */
+/** `add` each part, then `complete` its segment. */
 export class PartFiles {
   readonly #cached: (segmentUri: string) => StreamFile | undefined
   /** URI of the segment, by URI of the part, oldest first; of released segments too, until the next `add`. */
@@ -17,9 +18,6 @@ export class PartFiles {
   readonly #open = new Map<string, FilesByUri>()
   /** Parts of cached segments: their memory is referenced no longer than the segment. */
   readonly #complete = new WeakMap<StreamFile, FilesByUri>()
-
-  /** Time until which the parts of a segment are retained, by URI of the segment, oldest first. */
-  readonly #retained = new Map<string, number>()
 
   /** @param cached  returns a complete segment that is in the cache */
   constructor(cached: (segmentUri: string) => StreamFile | undefined) {
@@ -40,8 +38,7 @@ export class PartFiles {
   }
 
   /** @param segment  undefined if the cache has refused the segment: its parts are dropped */
-  complete(segmentUri: string, segment: StreamFile | undefined, nowMs: number): void {
-    this.#dropExpired(nowMs)
+  complete(segmentUri: string, segment: StreamFile | undefined): void {
     const files = this.#open.get(segmentUri)
     if (files === undefined) return
     this.#open.delete(segmentUri)
@@ -49,14 +46,8 @@ export class PartFiles {
     else for (const uri of files.keys()) this.#segmentUris.delete(uri)
   }
 
-  /** Drops the parts of a complete segment at `untilMs`, with the next `complete`. */
-  retain(segmentUri: string, untilMs: number): void {
-    this.#retained.set(segmentUri, untilMs)
-  }
-
   discard(): void {
     this.#segmentUris.clear()
-    this.#retained.clear()
     this.#open.clear()
   }
 
@@ -65,16 +56,6 @@ export class PartFiles {
     if (open !== undefined) return open
     const segment = this.#cached(segmentUri)
     return segment && this.#complete.get(segment)
-  }
-
-  #dropExpired(nowMs: number): void {
-    for (const [segmentUri, untilMs] of this.#retained) {
-      if (untilMs > nowMs) return
-      this.#retained.delete(segmentUri)
-      for (const uri of this.#filesOf(segmentUri)?.keys() ?? []) this.#segmentUris.delete(uri)
-      const segment = this.#cached(segmentUri)
-      if (segment !== undefined) this.#complete.delete(segment)
-    }
   }
 
   /** Forgets the oldest parts, whose segments the cache has released. */

@@ -25,7 +25,7 @@ t.test('a part is there while its segment is open or cached', async (t) => {
   t.equal(parts.get('p1.ts'), undefined)
   parts.add('p1.ts', second, '0.ts')
   cached.set('0.ts', whole)
-  parts.complete('0.ts', whole, 0)
+  parts.complete('0.ts', whole)
   t.same([parts.get('p0.ts'), parts.get('p1.ts')], [first, second])
   cached.delete('0.ts')
   t.equal(parts.get('p0.ts'), undefined)
@@ -35,40 +35,18 @@ t.test('a part is there while its segment is open or cached', async (t) => {
 t.test('the parts of a refused segment are gone', async (t) => {
   const { parts } = setUp()
   parts.add('p0.ts', file('p0'), '0.ts')
-  parts.complete('0.ts', undefined, 0)
+  parts.complete('0.ts', undefined)
   t.equal(parts.get('p0.ts'), undefined)
-  parts.complete('1.ts', file('1'), 0)
+  parts.complete('1.ts', file('1'))
   t.equal(parts.get('1.ts'), undefined, 'a segment without parts')
 })
-
-t.test(
-  'parts that have left the playlist are there for a time, their segment longer',
-  async (t) => {
-    const { cached, parts } = setUp()
-    const complete = (msn: number, nowMs: number) => {
-      const whole = file(`${msn}`)
-      parts.add(`p${msn}.ts`, file(`p${msn}`), `${msn}.ts`)
-      cached.set(`${msn}.ts`, whole)
-      parts.complete(`${msn}.ts`, whole, nowMs)
-    }
-    complete(0, 2000)
-    complete(1, 4000)
-    parts.retain('0.ts', 10_000)
-    complete(2, 9999)
-    t.ok(parts.get('p0.ts'))
-    complete(3, 10_000)
-    t.equal(parts.get('p0.ts'), undefined)
-    t.ok(cached.get('0.ts'))
-    t.ok(parts.get('p1.ts'), 'still listed')
-  },
-)
 
 t.test('discards all parts', async (t) => {
   const { cached, parts } = setUp()
   const whole = file('0')
   parts.add('p0.ts', file('p0'), '0.ts')
   cached.set('0.ts', whole)
-  parts.complete('0.ts', whole, 0)
+  parts.complete('0.ts', whole)
   parts.add('p1.ts', file('p1'), '1.ts')
   parts.discard()
   t.same([parts.get('p0.ts'), parts.get('p1.ts')], [undefined, undefined])
@@ -83,7 +61,7 @@ t.test('does not keep the memory of released segments in use', async (t) => {
     if (msn < 3) released.push(new WeakRef(part.chunks[0]!))
     parts.add(`p${msn}.ts`, part, `${msn}.ts`)
     cached.set(`${msn}.ts`, whole)
-    parts.complete(`${msn}.ts`, whole, 0)
+    parts.complete(`${msn}.ts`, whole)
     cached.delete(`${msn - 1}.ts`)
   }
   t.ok(parts.get('p3.ts'))
