@@ -11,7 +11,7 @@ const MAX_ACTIVE = 12
 /** Number of failed tasks of an owner that pause, with which it begins no others; other owners do. */
 const MAX_PAUSING = 3
 
-/** Pause after the first failure and, since it doubles, the longest one, in milliseconds. */
+/** Pause after the first failure and, since it doubles while the store takes nothing, the longest one, in milliseconds. */
 const RETRY_MS = { first: 1000, longest: 60_000 }
 
 export interface StoreTask {
@@ -31,6 +31,8 @@ interface QueuedTask extends StoreTask {
   readonly dropped: AbortController
   /** Pause after its next failure. */
   pauseMs: number
+  /** Number of tasks that the store had taken at its latest failure. */
+  storedBefore: number
 }
 
 interface Owner {
@@ -62,6 +64,8 @@ export class UploadQueue<Key extends object> {
   /** Number of attempts, with those of dropped tasks. */
   #attempts = 0
   #sizeBytes = 0
+  /** Number of tasks that the store has taken. */
+  #stored = 0
 
   constructor(options: UploadQueueOptions) {
     this.#options = options
@@ -86,7 +90,12 @@ export class UploadQueue<Key extends object> {
       owner = { tasks: new Set(), queued: [], pausing: new Set(), sizeBytes: 0 }
       this.#owners.set(key, owner)
     }
-    const added = { ...task, pauseMs: RETRY_MS.first, dropped: new AbortController() }
+    const added = {
+      ...task,
+      dropped: new AbortController(),
+      pauseMs: RETRY_MS.first,
+      storedBefore: this.#stored,
+    }
     owner.tasks.add(added)
     owner.sizeBytes += task.sizeBytes
     this.#sizeBytes += task.sizeBytes
@@ -141,8 +150,12 @@ export class UploadQueue<Key extends object> {
     let isStored: boolean | undefined
     try {
       isStored = await task.attempt(signal)
+      if (isStored) this.#stored++
       this.#options.onSuccess()
     } catch (error) {
+      // A store that refuses some requests takes this one soon. Until then the process alone has the media, and may die.
+      if (this.#stored > task.storedBefore) task.pauseMs = RETRY_MS.first
+      task.storedBefore = this.#stored
       if (!signal.aborted) this.#options.onError(error)
     }
     this.#attempts--

@@ -8,10 +8,14 @@ const MAX_BYTES = 1000
 function setUp() {
   const errors: unknown[] = []
   const pauses: (() => void)[] = []
+  const pausesMs: number[] = []
   const tasks = new UploadQueue<object>({
     maxBytes: MAX_BYTES,
     random: () => 1,
-    pause: () => new Promise((resolve) => pauses.push(resolve)),
+    pause: (ms) => {
+      pausesMs.push(ms)
+      return new Promise((resolve) => pauses.push(resolve))
+    },
     onError: (error) => errors.push(error),
     onSuccess: () => undefined,
   })
@@ -29,7 +33,7 @@ function setUp() {
     for (const resolve of pauses.splice(0)) resolve()
     await settle()
   }
-  return { tasks, add, done, errors, settle, resume }
+  return { tasks, add, done, errors, pausesMs, settle, resume }
 }
 
 const fail = () => Promise.reject(new Error('no'))
@@ -58,6 +62,24 @@ t.test('an owner whose tasks fail makes few requests until they are due again', 
   t.equal(done.length, 40)
   t.ok(done.every((it) => it === 'it true'))
 })
+
+t.test(
+  'pauses grow while the store takes nothing, and not while it takes other files',
+  async (t) => {
+    const { add, pausesMs, settle, resume } = setUp()
+    add({}, 'refused', fail)
+    await settle()
+    for (let round = 0; round < 3; round++) await resume()
+    t.same(pausesMs.splice(0), [1000, 2000, 4000, 8000])
+    for (let round = 0; round < 3; round++) {
+      add({}, 'taken', async () => true)
+      await resume()
+    }
+    t.same(pausesMs.splice(0), [1000, 1000, 1000])
+    await resume()
+    t.same(pausesMs, [2000], 'it takes nothing any more')
+  },
+)
 
 t.test('what is to be tried again is no error', async (t) => {
   const { add, done, errors, settle, resume } = setUp()
