@@ -53,83 +53,84 @@ async function openStudio(
   }
 }
 
-// These tests wait for real time, not for the CPU.
-t.jobs = 4
+// At the same time: they wait for real time, not for the CPU.
+t.test('the connection of an encoder', { jobs: 4 }, async (t) => {
+  t.test(
+    'warns of 120 ms latency at a round trip of 100 ms, and advises a sufficient one',
+    async (t) => {
+      const delay = { delayMs: 50 }
+      const studio = await openStudio(t, { forward: delay, backward: delay })
+      const logged = () => studio.logged('LATENCY_TOO_LOW')
+      let latencyMs = 120
+      /** Time that four round trips took at the warning before. */
+      let toldMs = 0
+      for (let connections = 1; ; connections++) {
+        const encoder = publishDemo(t, `${studio.url}&latency=${latencyMs}`)
+        const isAdvised = connections > 1
+        await until(`a warning${isAdvised ? ', or 8 s of media' : ''}`, async () => {
+          const { publisher } = await studio.status()
+          const isJudged = isAdvised && (publisher?.['bytes_received'] ?? 0) > CLIP_BYTES
+          return isJudged || logged().length === connections
+        })
+        const message = logged()[connections - 1]
+        if (message === undefined) break
+        t.comment(message)
+        const [, neededMs, advisedMs] =
+          /take (\d+)\. .* SRT_LATENCY_MS=(\d+)\.$/.exec(message) ?? []
+        t.ok(Number(neededMs) >= 400, 'the relay holds each datagram for 50 ms at least')
+        t.ok(Number(neededMs) > latencyMs, 'four round trips take longer')
+        // After the advice was followed, only a machine that has become slower is a reason to warn again.
+        if (!t.ok(Number(neededMs) > toldMs, 'longer than the warning before has told')) return
+        toldMs = Number(neededMs)
+        t.match(message, `Latency is ${latencyMs} ms, 4 round trips take ${neededMs}. `)
+        t.match(message, `Set latency=${advisedMs}000 (ffmpeg, OBS: microseconds)`)
+        if (!isAdvised) t.ok(await studio.warning('LATENCY_TOO_LOW'), 'the status has it too')
+        encoder.stop()
+        await encoder.end
+        await until(
+          'its end with the encoder',
+          async () => !(await studio.warning('LATENCY_TOO_LOW')),
+        )
+        t.equal(logged().length, connections, 'the log says it once')
+        latencyMs = Number(advisedMs)
+      }
+      t.match((await studio.status()).publisher, { latency_ms: latencyMs, rtt_ms: Number })
+      t.equal(await studio.warning('LATENCY_TOO_LOW'), undefined)
+    },
+  )
 
-t.test(
-  'warns of 120 ms latency at a round trip of 100 ms, and advises a sufficient one',
-  async (t) => {
-    const delay = { delayMs: 50 }
-    const studio = await openStudio(t, { forward: delay, backward: delay })
-    const logged = () => studio.logged('LATENCY_TOO_LOW')
-    let latencyMs = 120
-    /** Time that four round trips took at the warning before. */
-    let toldMs = 0
-    for (let connections = 1; ; connections++) {
-      const encoder = publishDemo(t, `${studio.url}&latency=${latencyMs}`)
-      const isAdvised = connections > 1
-      await until(`a warning${isAdvised ? ', or 8 s of media' : ''}`, async () => {
-        const { publisher } = await studio.status()
-        const isJudged = isAdvised && (publisher?.['bytes_received'] ?? 0) > CLIP_BYTES
-        return isJudged || logged().length === connections
-      })
-      const message = logged()[connections - 1]
-      if (message === undefined) break
-      t.comment(message)
-      const [, neededMs, advisedMs] = /take (\d+)\. .* SRT_LATENCY_MS=(\d+)\.$/.exec(message) ?? []
-      t.ok(Number(neededMs) >= 400, 'the relay holds each datagram for 50 ms at least')
-      t.ok(Number(neededMs) > latencyMs, 'four round trips take longer')
-      // After the advice was followed, only a machine that has become slower is a reason to warn again.
-      if (!t.ok(Number(neededMs) > toldMs, 'longer than the warning before has told')) return
-      toldMs = Number(neededMs)
-      t.match(message, `Latency is ${latencyMs} ms, 4 round trips take ${neededMs}. `)
-      t.match(message, `Set latency=${advisedMs}000 (ffmpeg, OBS: microseconds)`)
-      if (!isAdvised) t.ok(await studio.warning('LATENCY_TOO_LOW'), 'the status has it too')
-      encoder.stop()
-      await encoder.end
-      await until(
-        'its end with the encoder',
-        async () => !(await studio.warning('LATENCY_TOO_LOW')),
-      )
-      t.equal(logged().length, connections, 'the log says it once')
-      latencyMs = Number(advisedMs)
-    }
-    t.match((await studio.status()).publisher, { latency_ms: latencyMs, rtt_ms: Number })
-    t.equal(await studio.warning('LATENCY_TOO_LOW'), undefined)
-  },
-)
+  t.test("warns of a line that fails for longer than the encoder's send buffer", async (t) => {
+    const studio = await openStudio(t, {})
+    // Enough for the round trips of a busy machine, which would explain the losses.
+    publishDemo(t, `${studio.url}&latency=2500`)
+    await until('packets', async () => (await studio.status()).publisher?.['packets_received'])
+    studio.relay.blackhole(4500)
+    const { message } = await until('the warning', () => studio.warning('LOSSES_NOT_REPAIRED'))
+    t.comment(message)
+    t.match(message, / % not repaired \(latency 2500 ms, RTT \d+ ms\)\. /)
+    const { publisher } = await studio.status()
+    t.ok(publisher!['packets_dropped']! > 0)
+    await until('its end', async () => !(await studio.warning('LOSSES_NOT_REPAIRED')))
+    t.equal(studio.logged('LOSSES_NOT_REPAIRED').length, 1)
+  })
 
-t.test("warns of a line that fails for longer than the encoder's send buffer", async (t) => {
-  const studio = await openStudio(t, {})
-  // Enough for the round trips of a busy machine, which would explain the losses.
-  publishDemo(t, `${studio.url}&latency=2500`)
-  await until('packets', async () => (await studio.status()).publisher?.['packets_received'])
-  studio.relay.blackhole(4500)
-  const { message } = await until('the warning', () => studio.warning('LOSSES_NOT_REPAIRED'))
-  t.comment(message)
-  t.match(message, / % not repaired \(latency 2500 ms, RTT \d+ ms\)\. /)
-  const { publisher } = await studio.status()
-  t.ok(publisher!['packets_dropped']! > 0)
-  await until('its end', async () => !(await studio.warning('LOSSES_NOT_REPAIRED')))
-  t.equal(studio.logged('LOSSES_NOT_REPAIRED').length, 1)
-})
+  t.test('warns of packets with a key that never arrived', async (t) => {
+    const studio = await openStudio(t, { alter: nameTheNextKey }, { encryption: true })
+    publishDemo(t, studio.url)
+    const { message } = await until('the warning', () => studio.warning('PACKETS_UNDECRYPTABLE'))
+    t.comment(message)
+    t.match(message, /^\d+ packets in 10 s could not be decrypted\. /)
+    t.equal(studio.logged('PACKETS_UNDECRYPTABLE').length, 1)
+  })
 
-t.test('warns of packets with a key that never arrived', async (t) => {
-  const studio = await openStudio(t, { alter: nameTheNextKey }, { encryption: true })
-  publishDemo(t, studio.url)
-  const { message } = await until('the warning', () => studio.warning('PACKETS_UNDECRYPTABLE'))
-  t.comment(message)
-  t.match(message, /^\d+ packets in 10 s could not be decrypted\. /)
-  t.equal(studio.logged('PACKETS_UNDECRYPTABLE').length, 1)
-})
-
-t.test('warns of packets beyond the receive window', async (t) => {
-  const studio = await openStudio(t, { alter: outrunWindow() })
-  publishDemo(t, studio.url)
-  const { message } = await until('the warning', () => studio.warning('WINDOW_OVERFLOW'))
-  t.comment(message)
-  t.match(message, /^\d+ packets in 10 s outran a missing one /)
-  t.equal(studio.logged('WINDOW_OVERFLOW').length, 1)
+  t.test('warns of packets beyond the receive window', async (t) => {
+    const studio = await openStudio(t, { alter: outrunWindow() })
+    publishDemo(t, studio.url)
+    const { message } = await until('the warning', () => studio.warning('WINDOW_OVERFLOW'))
+    t.comment(message)
+    t.match(message, /^\d+ packets in 10 s outran a missing one /)
+    t.equal(studio.logged('WINDOW_OVERFLOW').length, 1)
+  })
 })
 
 /** Data packets name the odd key (KK, draft-sharabayko-srt 3.1), which the encoder has not announced. */

@@ -1,5 +1,6 @@
 /**
- * All tests of rooms in one process: to start one for each file and to load its modules takes longer than most tests.
+ * All tests of rooms in one process: to start one for each file and to load its modules takes longer than most tests. tap
+ * starts processes in the order of their names, so the longest of them have the lowest numbers: none is left alone at the end.
  *
  * @module
  */

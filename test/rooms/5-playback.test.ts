@@ -1,3 +1,3 @@
 import { importTests } from '../support/import-tests.ts'
 
-await importTests('http', 'playback', 'admin', 'archive')
+await importTests('playback', 'archive')
