@@ -5,6 +5,7 @@ import t from 'tap'
 import { parseMediaPlaylist } from '../../src/check/playlist/media-playlist.ts'
 import type { LiveStream } from '../../src/stream/live-stream.ts'
 import { mergeDelta } from '../support/merge-delta.ts'
+import { rounds } from '../support/soak.ts'
 import { StreamJudge } from '../support/stream-judge.ts'
 import { FOLDER, setUp } from './simulated-archive.ts'
 
@@ -126,7 +127,7 @@ t.test('the window moves, over discontinuities, and each delta update merges', a
   const judge = new StreamJudge()
   const known = new Map([VIDEO, AUDIO].map((name) => [name, textOf(stream, name)]))
   let skipped = 0
-  for (let step = 0; step < 240; step++) {
+  for (let step = 0; step < rounds(160, 240); step++) {
     encoder.isPaused = step % 40 > 36
     await run(4)
     for (const name of [VIDEO, AUDIO]) {
