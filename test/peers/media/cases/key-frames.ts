@@ -110,7 +110,7 @@ export const KEY_FRAMES: readonly MediaCase[] = [
     make: (clips) =>
       clips.encode(
         [
-          ...[...lavfi('testsrc2=s=1280x720:r=10'), ...TONE, '-vf', 'noise=alls=100:allf=t'],
+          ...[...lavfi('testsrc2=s=1280x720:r=10'), ...TONE, '-vf', 'noise=alls=100'],
           ...[...X264, ...gop(20), '-crf', '4', ...AAC],
         ],
         4,

@@ -9,11 +9,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { start } from '../../support/process.ts'
-import { until } from '../../support/until.ts'
-import { PROGRAMS } from './programs.ts'
+import { start } from '../support/process.ts'
+import { until } from '../support/until.ts'
+import { PROGRAMS } from './package/programs.ts'
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const BIN = join(ROOT, 'node_modules/.bin')
 
 interface Manifest {

@@ -1,13 +1,16 @@
-/** Every case of the corpus through the whole pipeline, checked by every judge. */
+/**
+ * Every case of the corpus through the whole pipeline, checked by every judge. Tests with peers begin in the order of their
+ * names, so this one, the longest, has the first.
+ */
 import t, { type Test } from 'tap'
-import { parseM3u8 } from '../../support/m3u8.ts'
-import { requireTool } from '../support/tools.ts'
-import { judgeCmaf } from './cmaf-judge.ts'
-import { ClipFolder } from './clip.ts'
-import { CORPUS } from './corpus.ts'
-import { judgeIndependence, judgeLoads, PlaylistJudge } from './judge.ts'
-import type { ExpectedPlaylist, MediaCase, Source } from './media-case.ts'
-import { publish } from './publish.ts'
+import { parseM3u8 } from '../support/m3u8.ts'
+import { requireTool } from './support/tools.ts'
+import { judgeCmaf } from './media/cmaf-judge.ts'
+import { ClipFolder } from './media/clip.ts'
+import { CORPUS } from './media/corpus.ts'
+import { judgeIndependence, judgeLoads, PlaylistJudge } from './media/judge.ts'
+import type { ExpectedPlaylist, MediaCase, Source } from './media/media-case.ts'
+import { publish } from './media/publish.ts'
 
 /** Regular expression for the names of the cases to run. */
 const only = process.env['MEDIA_CASE']
