@@ -54,6 +54,7 @@ export interface WebhookNode {
 interface Told {
   readonly event: AddressedEvent
   readonly node: string
+  readonly toldPlace: number
   /** When the node knew it: that Redis has taken an end, it learns later. */
   place: number
   readonly atMs: number
@@ -115,7 +116,7 @@ export class SimulatedWebhooks {
       return
     }
     const [place, atMs] = [this.#places++, this.#world.nowMs()]
-    const told = { event, node, place, atMs, received: new Map(), isLost: false }
+    const told = { event, node, toldPlace: place, place, atMs, received: new Map(), isLost: false }
     this.#told.set(event.id, { ...told, contents: new Set([contentOf(event)]) })
   }
 
@@ -208,7 +209,10 @@ export class SimulatedWebhooks {
         const earlier = before?.received.get(url)
         // A node that is cut off delivers its events beside the one that has taken its outbox.
         const isAlone = earlier?.by === own.by || this.#nodes.get(told.node)!.isDead
-        if (earlier !== undefined && earlier.place > own.place && isAlone && !this.#hasFailedOver) {
+        const isLate = earlier !== undefined && earlier.place > own.place
+        // Who takes an outbox delivers it in the order in which it was told.
+        const isInOrder = told.toldPlace < (before?.place ?? Infinity)
+        if (isLate && !isInOrder && isAlone && !this.#hasFailedOver) {
           this.#world.fail(`${told.event.id} overtakes ${before!.event.id} at ${url}`)
         }
         if (earlier === undefined || earlier.place < own.place) last.set(key, told)
