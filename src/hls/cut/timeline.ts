@@ -21,6 +21,8 @@ export const SNAP_TICKS = 0.05 * TICKS_PER_SEC
 const CLOSING_TICKS = 1 * TICKS_PER_SEC
 
 const USUAL_FRAME_TICKS = TICKS_PER_SEC / 30
+/** Longest frame that tells of the next one behind a pause. */
+const MAX_FRAME_TICKS = 1 * TICKS_PER_SEC
 const FRAMES_REMEMBERED = 32
 
 export class Timeline {
@@ -102,7 +104,11 @@ export class Timeline {
     this.#maxPtsTicks = Math.max(this.#maxPtsTicks, unit.ptsTicks)
     if (unit.randomAccess) this.#reorderTicks = unit.ptsTicks - unit.dtsTicks
     const { repetition } = unit
-    if (repetition !== undefined) this.#repeatedUntilTicks = this.timeAt(repetition.untilTicks)
+    if (repetition !== undefined) {
+      // The step before a pause would be expected of each repeated frame.
+      if (this.frameTicks > MAX_FRAME_TICKS) this.#frames = this.#durations.length = 0
+      this.#repeatedUntilTicks = this.timeAt(repetition.untilTicks)
+    }
     if (ticks <= this.#latestTicks) return
     // Neither frames that are repeated have their duration, nor the one behind them.
     if (this.#repeatedUntilTicks < this.#latestTicks)

@@ -17,7 +17,14 @@ import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { isSameTrackLayout, type Track } from '../../mpegts/track.ts'
 
 /** Media of the audio alone after which video stays away: tracks may arrive in turns, and video late. */
-const AWAY_TICKS = 2 * TICKS_PER_SEC
+const AWAY_TICKS = 4 * TICKS_PER_SEC
+
+/** Lateness of the video beside its audio that is known by now, above which it is waited for longer, and how much longer. */
+const MIN_LATE_TICKS = 1.25 * TICKS_PER_SEC
+const MAX_LATE_TICKS = 4 * TICKS_PER_SEC
+
+/** Step of the video that is a pause, if there was as much audio beside it: longer ones are jumps of its clock to players. */
+const MAX_UNHELD_TICKS = 2 * TICKS_PER_SEC
 
 /** Distance of the repetitions: short, so that a segment ends in time, but longer for what is large. */
 const MIN_STEP_TICKS = 0.5 * TICKS_PER_SEC
@@ -30,8 +37,9 @@ const MARGIN_TICKS = 0.25 * TICKS_PER_SEC
 const MAX_BYTES = 512 * 1024
 const MAX_FRAMES = 128
 
-/** Maximum number of repetitions at once. */
+/** Maximum number of repetitions at once: beside a PES packet of audio, and before a frame behind the longest wait. */
 const MAX_REPETITIONS = 4
+const MAX_RETURN_REPETITIONS = (AWAY_TICKS + MAX_LATE_TICKS) / MIN_STEP_TICKS
 
 const VIDEO_STREAM_ID = 0xe0
 
@@ -54,6 +62,10 @@ export class HeldVideo {
   #maxPtsTicks = 0
   /** DTS of the next repetition; undefined while the video is not held. */
   #nextTicks: number | undefined
+  /** Whether the key frame was late, and so is not published before it is repeated. */
+  #isUnseen = false
+  /** Highest lateness so far. */
+  #lateTicks = 0
 
   /** Size of the copies. */
   get sizeBytes(): number {
@@ -79,12 +91,24 @@ export class HeldVideo {
   }
 
   /**
+   * @param aloneTicks  see `fill`
+   * @param frameTicks  see `fill`
    * @returns the PES packet, behind the repetition up to it; none for one that is late and in the next repetition; undefined for
    *   one that is dropped
    */
-  push(unit: PesUnit): PesUnit[] | undefined {
+  push(unit: PesUnit, aloneTicks = 0, frameTicks = 1): PesUnit[] | undefined {
     const { dtsTicks, randomAccess, damaged } = unit
     const isKey = randomAccess && !damaged
+    const stepTicks = dtsTicks - this.#latestTicks
+    const lateTicks = stepTicks < 0 ? 0 : aloneTicks - stepTicks
+    if (lateTicks > Math.max(this.#lateTicks, MIN_LATE_TICKS))
+      this.#lateTicks = Math.min(lateTicks, MAX_LATE_TICKS)
+    const isPause = stepTicks > MAX_UNHELD_TICKS && lateTicks > -MIN_LATE_TICKS
+    const units: PesUnit[] = []
+    if (isPause && this.#isWhole && this.#begins()) {
+      this.#nextTicks ??= this.#afterTicks(frameTicks)
+      units.push(...this.#repeatUntil(dtsTicks - MARGIN_TICKS, MAX_RETURN_REPETITIONS))
+    }
     const nextTicks = this.#nextTicks
     if (nextTicks === undefined) {
       this.#keep(unit, isKey)
@@ -93,10 +117,15 @@ export class HeldVideo {
     if (!this.#isWhole && !isKey) return undefined
     if (dtsTicks >= this.#latestTicks && dtsTicks < nextTicks + this.#gop.length) {
       this.#keep(unit, isKey)
+      if (isKey && this.#begins()) this.#isUnseen = true
+      else if (isKey) {
+        this.#nextTicks = undefined
+        return [unit]
+      }
       return []
     }
     const untilTicks = Math.min(dtsTicks, nextTicks + AWAY_TICKS)
-    const units = dtsTicks > nextTicks && this.#begins() ? this.#repeat(untilTicks, true) : []
+    if (dtsTicks > nextTicks && this.#begins()) units.push(...this.#repeat(untilTicks, true))
     this.#nextTicks = undefined
     this.#keep(unit, isKey)
     return [...units, unit]
@@ -108,17 +137,31 @@ export class HeldVideo {
    * @returns the repetitions that are due
    */
   fill(aloneTicks: number, frameTicks: number): PesUnit[] {
-    if (this.#nextTicks === undefined) {
-      if (aloneTicks <= AWAY_TICKS || !this.#begins()) return []
-      const lastTicks = Math.max(this.#latestTicks, this.#maxPtsTicks - this.#reorderTicks)
-      this.#nextTicks = lastTicks + Math.max(frameTicks, 1)
-    }
     const untilTicks = this.#latestTicks + aloneTicks - MARGIN_TICKS
+    if (this.#nextTicks === undefined) {
+      if (aloneTicks <= AWAY_TICKS + this.#lateTicks || !this.#begins()) return []
+      const nextTicks = this.#afterTicks(frameTicks)
+      // Until it is repeated, nothing is late.
+      if (nextTicks + this.#stepTicks > untilTicks) return []
+      this.#nextTicks = nextTicks
+    }
+    return this.#repeatUntil(untilTicks, MAX_REPETITIONS)
+  }
+
+  /** @returns end of the GOP so far */
+  #afterTicks(frameTicks: number): number {
+    return (
+      Math.max(this.#latestTicks, this.#maxPtsTicks - this.#reorderTicks) + Math.max(frameTicks, 1)
+    )
+  }
+
+  #repeatUntil(untilTicks: number, maxRepetitions: number): PesUnit[] {
     const stepTicks = this.#stepTicks
     const units: PesUnit[] = []
-    for (let count = 0; count < MAX_REPETITIONS; count++) {
-      if (this.#nextTicks + stepTicks > untilTicks || !this.#begins()) break
-      units.push(...this.#repeat(this.#nextTicks + stepTicks))
+    for (let count = 0; count < maxRepetitions; count++) {
+      const nextTicks = (this.#nextTicks ?? Infinity) + stepTicks
+      if (nextTicks > untilTicks || !this.#begins()) break
+      units.push(...this.#repeat(nextTicks))
     }
     return units
   }
@@ -193,6 +236,8 @@ export class HeldVideo {
     const presentedTicks = fromTicks + this.#reorderTicks
     const presented = this.#gop.toSorted((a, b) => a.ptsTicks - b.ptsTicks)
     const { inBandSets = false } = this.#gop.at(-1) ?? {}
+    const isUnseen = this.#isUnseen
+    this.#isUnseen = false
     return this.#gop.map((unit, index) => {
       const dtsTicks = fromTicks + index
       const times = { ptsTicks: presentedTicks + presented.indexOf(unit), dtsTicks }
@@ -203,7 +248,7 @@ export class HeldVideo {
         chunks: [packets],
         sizeBytes: packets.length,
         payload: Buffer.from(unit.payload),
-        newParameters: false,
+        newParameters: isUnseen && unit.newParameters,
         inBandSets,
         repetition: { untilTicks, isLast },
       }

@@ -133,7 +133,7 @@ export class SteadyAudio {
   #pushVideo(output: Extract<DemuxerOutput, { readonly type: 'unit' }>): readonly DemuxerOutput[] {
     const { unit } = output
     const { dtsTicks, randomAccess, damaged } = unit
-    const units = this.#video.push(unit)
+    const units = this.#video.push(unit, this.#besideTicks, this.#frameTicks)
     if (units === undefined) {
       this.#droppedVideoPackets++
       return []
@@ -166,10 +166,17 @@ export class SteadyAudio {
     return [...this.#changeProgram(), ...units]
   }
 
+  /** Duration of the audio since the newest PES packet of the video. */
+  get #besideTicks(): number {
+    let ticks = 0
+    for (const { aloneTicks } of this.#lines.values()) ticks = Math.max(ticks, aloneTicks)
+    return ticks
+  }
+
   /** Takes a DTS of the video: a long step without as much audio beside it is a jump of its clock. */
   #advance(dtsTicks: number): void {
     const stepTicks = dtsTicks - (this.#videoTicks ?? dtsTicks)
-    const besideTicks = Math.max(0, ...[...this.#lines.values()].map((line) => line.aloneTicks))
+    const besideTicks = this.#besideTicks
     const isShort = Math.abs(stepTicks) <= MAX_STEP_TICKS
     const isMedia = isShort || Math.abs(stepTicks - besideTicks) <= MAX_STEP_TICKS
     if (isShort && stepTicks > 0) this.#frameTicks = stepTicks

@@ -94,7 +94,7 @@ export class Demuxer {
   #announced: Program | undefined
   /** Bytes of transport packets held in open PES packets. */
   #openBytes = 0
-  /** Highest DTS of audio. */
+  /** Highest DTS of audio since it stepped back. */
   #audioTicks = -Infinity
 
   /** @param options.program  the program to carry; by default the first one with video */
@@ -242,7 +242,6 @@ export class Demuxer {
       }
       const times = stream.readTimes(bytes.subarray(payloadAt, at + PACKET_BYTES))
       if (times !== undefined) outputs.push({ type: 'header', pid: stream.track.pid, times })
-      stream.besideTicks = this.#audioTicks
     } else if (pes.open) {
       complete = pes.append(bytes, at, payloadAt)
     } else {
@@ -251,6 +250,7 @@ export class Demuxer {
       return
     }
     this.#holdPacket(stream)
+    stream.besideTicks = this.#audioTicks
     if (!complete || !pes.open) return
     this.#release(stream, outputs)
     if (stream.track.kind === 'audio') this.#releaseWaiting(outputs)
@@ -298,8 +298,13 @@ export class Demuxer {
       if (!predating || stream.track !== trackBefore) this.#announce(outputs)
       trackBefore = stream.track
       outputs.push({ type: 'unit', unit })
-      if (unit.track.kind === 'audio') this.#audioTicks = Math.max(this.#audioTicks, unit.dtsTicks)
+      if (unit.track.kind === 'audio') this.#noteAudio(unit)
     }
+  }
+
+  #noteAudio({ dtsTicks }: PesUnit): void {
+    const isBack = dtsTicks < this.#audioTicks - TICKS_PER_SEC
+    if (isBack || dtsTicks > this.#audioTicks) this.#audioTicks = dtsTicks
   }
 
   /** Ends PES packets of video without a length that no other one has followed for long: the video pauses. */

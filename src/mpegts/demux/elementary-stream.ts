@@ -24,7 +24,7 @@ import { VideoStream, type UnitContent } from './video-stream.ts'
 /** Calling order: transport packets into `pes`, then `takeUnits` when its PES packet is complete. */
 export class ElementaryStream {
   readonly pes = new PesAssembler()
-  /** Highest DTS of audio when the open PES packet began. */
+  /** Highest DTS of audio when the latest packet of the open PES packet came. */
   besideTicks = -Infinity
   readonly #timestamps: TimestampUnwrapper
   readonly #stats: DemuxerStats

@@ -94,7 +94,7 @@ t.test('slides 5 s apart that refer to each other all appear', async (t) => {
 t.test('frames that come late are in the next repetition', async (t) => {
   const video = new HeldVideo()
   video.push(frame(0, 0, { key: true }))
-  const repeated = fill(video, 0, 4 * SEC)
+  const repeated = fill(video, 0, 6 * SEC)
   const nextTicks = repeated.at(-1)!.repetition!.untilTicks
   t.same(video.push(frame(1, FRAME)), [])
   t.same(video.push(frame(2, nextTicks - FRAME)), [])
@@ -105,6 +105,26 @@ t.test('frames that come late are in the next repetition', async (t) => {
     [0, 1, 2, FRAME],
   )
   t.same(video.push(frame(4, nextTicks + 2 * FRAME))?.map(numberOf), [4])
+})
+
+t.test('a late key frame with which no decoder begins ends the repetition', async (t) => {
+  const video = new HeldVideo()
+  video.push(frame(0, 0, { key: true }))
+  fill(video, 0, 6 * SEC)
+  const large = frame(1, SEC, { key: true, sizeBytes: 2 ** 19 + 100 })
+  t.same(video.push(large), [large])
+  const next = frame(2, SEC + FRAME)
+  t.same(video.push(next), [next])
+})
+
+t.test('a late key frame with other parameter sets has them where it is repeated', async (t) => {
+  const video = new HeldVideo()
+  video.push(frame(0, 0, { key: true, newParameters: true }))
+  t.notOk(fill(video, 0, 6 * SEC).some(({ newParameters }) => newParameters))
+  t.same(video.push(frame(1, SEC, { key: true, newParameters: true })), [])
+  const [first, ...others] = [...video.fill(6 * SEC, FRAME), ...video.fill(7 * SEC, FRAME)]
+  t.ok(first?.newParameters)
+  t.notOk(others.some(({ newParameters }) => newParameters))
 })
 
 t.test('of a GOP that is too large the key frame is repeated, up to the next one', async (t) => {
@@ -164,9 +184,9 @@ t.test('nothing is repeated that decoders cannot begin with', async (t) => {
   const repetitions = (value: PesUnit) => {
     const video = new HeldVideo()
     video.push(value)
-    return fill(video, 0, 3 * SEC)
+    return fill(video, 0, 5 * SEC)
   }
-  t.equal(repetitions(withType(VIDEO, 0x65)).length, 5)
+  t.equal(repetitions(withType(VIDEO, 0x65)).length, 9)
   t.equal(repetitions(withType(VIDEO, 0x41)).length, 0, 'an I picture that is no IDR picture')
   const [repeated] = repetitions(withType(h265, 21 << 1))
   t.ok(repeated?.payload.includes(Buffer.from([0, 0, 1, 18 << 1])), 'CRA is BLA')
@@ -175,5 +195,5 @@ t.test('nothing is repeated that decoders cannot begin with', async (t) => {
   const video = new HeldVideo()
   video.push(frame(0, 0, { key: true }))
   video.describe({ ...VIDEO, streamType: 0x24 })
-  t.equal(fill(video, 0, 3 * SEC).length, 0, 'another format')
+  t.equal(fill(video, 0, 5 * SEC).length, 0, 'another format')
 })

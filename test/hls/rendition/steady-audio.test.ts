@@ -59,6 +59,9 @@ function run(
 const ptsOf = (segments: readonly Segment[]) =>
   segments.flatMap(({ bytes }) => readPtsTicks(readPackets(bytes), AUDIO.pid))
 
+const videoTimesOf = (segments: readonly Segment[]) =>
+  segments.flatMap(({ bytes }) => readPtsTicks(readPackets(bytes), VIDEO.pid))
+
 /** Audio samples of CMAF: whether each is silent. */
 const samplesOf = (segments: readonly Segment[]) =>
   segments
@@ -112,6 +115,10 @@ t.test('audio beside video in bursts of seconds gets no silence', async (t) => {
   t.strictSame(
     ptsOf(of('main')),
     audio.map(({ ptsTicks }) => ptsTicks),
+  )
+  t.strictSame(
+    videoTimesOf(of('main')),
+    video.map(({ ptsTicks }) => ptsTicks),
   )
   t.equal(packager.stats.droppedAudioPackets, 0)
 })
@@ -378,10 +385,13 @@ t.test('a PES packet makes no more than 10 s of silence', async (t) => {
 })
 
 t.test('a change of format makes no more than 10 s of silence', async (t) => {
-  const most = Math.ceil((10 * SEC) / AUDIO_UNIT_TICKS) + 3
+  const most = Math.ceil((10 * SEC) / AUDIO_UNIT_TICKS) + 2
   const second: Track = { ...AUDIO, pid: 300, language: 'fra' }
   const steady = new SteadyAudio({ ...POLICY, policy: 'all' })
-  const push = (value: PesUnit) => steady.push(unit(value)).length
+  const push = (value: PesUnit) =>
+    steady
+      .push(unit(value))
+      .filter((output) => output.type !== 'unit' || output.unit.track !== VIDEO).length
   const video = (sec: number) => push(videoUnit(FROM + sec * SEC, { key: true }))
   steady.push(program(programOf(VIDEO, AUDIO, second)))
   video(0)
@@ -410,9 +420,6 @@ function paused(video: readonly PesUnit[], from: number, to: number) {
   const units = interleave({ units: away }, { units: audio, delayTicks: 9000 })
   return { away, audio, outputs: [layout, ...units.map(unit)] }
 }
-
-const videoTimesOf = (segments: readonly Segment[]) =>
-  segments.flatMap(({ bytes }) => readPtsTicks(readPackets(bytes), VIDEO.pid))
 
 t.test('video that stays away beside audio is the GOP so far until it is back', async (t) => {
   const SENT = 170
@@ -509,18 +516,59 @@ t.test('slides without key frames are in segments that begin with one', async (t
 })
 
 t.test('video that comes in turns with as much audio is not repeated', async (t) => {
-  const video = videoUnits({ fromTicks: FROM, frames: 540, framesPerGop: 60 })
-  const audio = audioUnits(FROM, 105)
-  const turns = Array.from({ length: 10 }, (_, turn) => [
-    ...video.slice(turn * 54, (turn + 1) * 54),
-    ...audio.slice(Math.floor(turn * 10.5), Math.floor((turn + 1) * 10.5)),
-  ])
-  const { of, facts } = run([layout, ...turns.flat().map(unit)])
-  t.same(facts, [])
-  t.same(
-    videoTimesOf(of('main')),
-    video.map(({ ptsTicks }) => ptsTicks),
+  for (const turnSec of [1.8, 2, 3, 4]) {
+    const video = videoUnits({ fromTicks: FROM, frames: 720, framesPerGop: 60 })
+    const audio = audioUnits(FROM, 140)
+    const turnOf = ({ dtsTicks }: PesUnit) => Math.floor((dtsTicks - FROM) / (turnSec * SEC))
+    const turns = [...video, ...audio].toSorted((a, b) => turnOf(a) - turnOf(b))
+    const { of } = run([layout, ...turns.map(unit)])
+    t.same(
+      videoTimesOf(of('main')),
+      video.map(({ ptsTicks }) => ptsTicks),
+      `${turnSec} s`,
+    )
+  }
+})
+
+t.test('video that was late is waited for as long again', async (t) => {
+  const video = videoUnits({ fromTicks: FROM, frames: 1800, framesPerGop: 60 })
+  const audio = audioUnits(FROM, 351)
+  const turnOf = ({ dtsTicks }: PesUnit) => Math.floor((dtsTicks - FROM) / (6 * SEC))
+  const turns = [...video, ...audio].toSorted((a, b) => turnOf(a) - turnOf(b))
+  const { of } = run([layout, ...turns.map(unit)])
+  const published = new Set(videoTimesOf(of('main')))
+  const late = video.filter(({ ptsTicks }) => !published.has(ptsTicks))
+  t.ok(
+    late.every(({ ptsTicks }) => ptsTicks < FROM + 12 * SEC),
+    'once',
   )
+})
+
+t.test('a pause of 3 s is no discontinuity, and all of its audio is heard', async (t) => {
+  const video = videoUnits({ fromTicks: FROM, frames: 480, framesPerGop: 60 }).toSpliced(150, 90)
+  const audio = audioUnits(FROM, 93)
+  const { of, packager } = run([
+    layout,
+    ...interleave({ units: video }, { units: audio, delayTicks: 9000 }).map(unit),
+  ])
+  t.equal(packager.stats.discontinuities, 0)
+  t.equal(packager.stats.droppedAudioPackets, 0)
+  const times = new Set(videoTimesOf(of('main')))
+  t.same(
+    video.filter(({ ptsTicks }) => !times.has(ptsTicks)),
+    [],
+  )
+})
+
+t.test('slides behind a long frame are in segments of the usual length', async (t) => {
+  const slideSec = [0, 1.9, 6.9, 8.8, 13.8, 15.7, 20.7]
+  const slides = slideSec.map((sec, index) => videoUnit(FROM + sec * SEC, { key: index === 0 }))
+  const { of } = run([
+    layout,
+    ...interleave({ units: slides }, { units: audioUnits(FROM, 140), delayTicks: 9000 }).map(unit),
+  ])
+  const short = of('main').filter(({ durationSec }) => durationSec < 0.5)
+  t.ok(short.length <= 1, short.map(({ durationSec }) => durationSec).join())
 })
 
 t.test('repetitions, which are later than the video, move no date', async (t) => {
