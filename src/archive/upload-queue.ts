@@ -11,8 +11,15 @@ const MAX_ACTIVE = 12
 /** Number of failed tasks of an owner that pause, with which it begins no others; other owners do. */
 const MAX_PAUSING = 3
 
-/** Pause after the first failure and, since it doubles while the store takes nothing, the longest one, in milliseconds. */
+/** Pause after the first failure and, since it doubles, the longest one, in milliseconds. */
 const RETRY_MS = { first: 1000, longest: 60_000 }
+
+/**
+ * Number of failures of a task before its pause doubles. A store that refuses one request in five takes nearly every file
+ * within these, and until then the process alone has the media, and may die. A store that throttles, or never takes a file,
+ * gets at most four requests more for each file than if the pause doubled at once.
+ */
+const EARLY_FAILURES = 5
 
 export interface StoreTask {
   /** Memory that the task keeps. One of 0 never gives way to others. */
@@ -31,8 +38,7 @@ interface QueuedTask extends StoreTask {
   readonly dropped: AbortController
   /** Pause after its next failure. */
   pauseMs: number
-  /** Number of tasks that the store had taken at its latest failure. */
-  storedBefore: number
+  failures: number
 }
 
 interface Owner {
@@ -64,8 +70,6 @@ export class UploadQueue<Key extends object> {
   /** Number of attempts, with those of dropped tasks. */
   #attempts = 0
   #sizeBytes = 0
-  /** Number of tasks that the store has taken. */
-  #stored = 0
 
   constructor(options: UploadQueueOptions) {
     this.#options = options
@@ -94,7 +98,7 @@ export class UploadQueue<Key extends object> {
       ...task,
       dropped: new AbortController(),
       pauseMs: RETRY_MS.first,
-      storedBefore: this.#stored,
+      failures: 0,
     }
     owner.tasks.add(added)
     owner.sizeBytes += task.sizeBytes
@@ -150,12 +154,9 @@ export class UploadQueue<Key extends object> {
     let isStored: boolean | undefined
     try {
       isStored = await task.attempt(signal)
-      if (isStored) this.#stored++
       this.#options.onSuccess()
     } catch (error) {
-      // A store that refuses some requests takes this one soon. Until then the process alone has the media, and may die.
-      if (this.#stored > task.storedBefore) task.pauseMs = RETRY_MS.first
-      task.storedBefore = this.#stored
+      if (++task.failures <= EARLY_FAILURES) task.pauseMs = RETRY_MS.first
       if (!signal.aborted) this.#options.onError(error)
     }
     this.#attempts--

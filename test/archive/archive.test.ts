@@ -285,7 +285,7 @@ t.test('a store that is too slow is told once', async (t) => {
   connect(stream)
   let requests = 0
   await run(11)
-  store.fails = () => requests++ % 12 !== 0
+  store.fails = () => requests++ % 4 !== 0
   await run(120)
   t.equal(events.filter(({ type }) => type === 'failed').length, 1)
   t.ok(stream.report().warnings.some(({ code }) => code === 'ARCHIVE_GAPS'))

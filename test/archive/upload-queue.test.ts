@@ -64,22 +64,92 @@ t.test('an owner whose tasks fail makes few requests until they are due again', 
 })
 
 t.test(
-  'pauses grow while the store takes nothing, and not while it takes other files',
+  'a task pauses for a second after five failures, then twice as long each time',
   async (t) => {
     const { add, pausesMs, settle, resume } = setUp()
     add({}, 'refused', fail)
     await settle()
-    for (let round = 0; round < 3; round++) await resume()
-    t.same(pausesMs.splice(0), [1000, 2000, 4000, 8000])
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 11; round++) {
       add({}, 'taken', async () => true)
       await resume()
     }
-    t.same(pausesMs.splice(0), [1000, 1000, 1000])
-    await resume()
-    t.same(pausesMs, [2000], 'it takes nothing any more')
+    const doubled = [2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]
+    t.same(pausesMs, [1000, 1000, 1000, 1000, 1000, ...doubled])
   },
 )
+
+/** A queue in simulated time, with what the store has taken and refused, and the longest time until it took a file. */
+function simulate() {
+  const random = createRandom(1)
+  const pauses = new Set<{ readonly untilMs: number; readonly resolve: () => void }>()
+  let nowMs = 0
+  const counts = { taken: 0, refused: 0, longestMs: 0 }
+  const queue = new UploadQueue<object>({
+    maxBytes: Infinity,
+    random: () => random.next(),
+    pause: (ms) => new Promise((resolve) => pauses.add({ untilMs: nowMs + ms, resolve })),
+    onError: () => counts.refused++,
+    onSuccess: () => counts.taken++,
+  })
+  return {
+    ...{ random, counts },
+    add(owner: object, isTaken: () => boolean) {
+      const sinceMs = nowMs
+      queue.add(owner, {
+        sizeBytes: 1,
+        attempt: async () => isTaken() || fail(),
+        onDone: () => (counts.longestMs = Math.max(counts.longestMs, nowMs - sinceMs)),
+      })
+    },
+    async run(sec: number, step: (nowMs: number) => void) {
+      for (; nowMs < sec * 1000; nowMs += 100) {
+        for (const pause of pauses) {
+          if (pause.untilMs > nowMs) continue
+          pauses.delete(pause)
+          pause.resolve()
+        }
+        step(nowMs)
+        await new Promise(setImmediate)
+      }
+    },
+  }
+}
+
+t.test('files that a store refuses for good are seldom sent while it takes others', async (t) => {
+  const { add, counts, run } = simulate()
+  for (let file = 0; file < 3; file++) add({}, () => false)
+  await run(600, () => add({}, () => true))
+  t.equal(counts.taken, 6000)
+  t.ok(counts.refused < 75, `${counts.refused} attempts`)
+})
+
+t.test(
+  'a store that takes 20 of 30 files a second gets fewer than 100 requests a second',
+  async (t) => {
+    const { add, counts, run } = simulate()
+    const streams = Array.from({ length: 60 }, () => ({}))
+    let files = 0
+    let quota = 0
+    await run(300, (nowMs) => {
+      if (nowMs % 1000 === 0) quota = 20
+      for (let file = 0; file < 3; file++)
+        add(streams[files++ % 60]!, () => quota > 0 && quota-- > 0)
+    })
+    t.ok(counts.taken > 5900, `${counts.taken} taken`)
+    const requests = counts.taken + counts.refused
+    t.ok(requests < 30_000, `${requests} requests in 300 s`)
+  },
+)
+
+t.test('a store that refuses one request in five has each file soon', async (t) => {
+  const { add, counts, random, run } = simulate()
+  const stream = {}
+  await run(3600, (nowMs) => {
+    if (nowMs % 500 === 0) add(stream, () => random.chance(0.8))
+  })
+  t.ok(counts.taken > 7190, `${counts.taken} taken`)
+  t.ok(counts.longestMs < 10_000, `${counts.longestMs} ms`)
+})
 
 t.test('what is to be tried again is no error', async (t) => {
   const { add, done, errors, settle, resume } = setUp()
