@@ -1,7 +1,7 @@
 /**
- * Files of the parts of one stream's segments. A part has the same memory as its segment, so it is available while its
- * segment is open or in the cache, and takes no memory of its own. The playlist drops it earlier, but a
- * player that has stalled may still request it (RFC 8216bis 6.2.2).
+ * Files of the parts of one stream's segments. A part shares the media of its segment, so it is available while its segment
+ * is open or in the cache. Its names, file object and views take about 600 bytes more, which `CACHE_MAX_MIB` does not count.
+ * The playlist drops it earlier, but a player that has stalled may still request it (RFC 8216bis 6.2.2).
  *
  * @module
  */
