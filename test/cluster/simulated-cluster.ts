@@ -533,7 +533,7 @@ class Cluster {
       ...{ serial, first: hold.first, status: hold.status, epoch: hold.epoch, run: hold.run },
       entries: this.#entries(hold, [...hold.window.keys()]),
       free: { media: hold.media, discontinuity: hold.discontinuity + 1 },
-      ...{ startedAtMs: 0, keyExpiresAtMs: START_MS + 7_200_000, options: {}, awayMs: 0 },
+      ...{ startedAtMs: 0, keyExpiresAtMs: START_MS + 7_200_000, options: {}, keys: {}, awayMs: 0 },
     }
     const by = { node: node.name, fence: hold.fence }
     this.#callOf(

@@ -134,6 +134,8 @@ export interface Restoration extends Advance {
   readonly startedAtMs: number
   readonly keyExpiresAtMs: number
   readonly options: UncheckedOptions
+  /** See `RegisteredStream`. */
+  readonly keys: RegisteredStream['keys']
   /** Time since the registry was last known to have the stream, in milliseconds. */
   readonly awayMs: number
 }
@@ -298,7 +300,9 @@ export class Registry {
     const times = [stream.awayMs, RETAIN_MS, listed.length]
     const window = listed.map(({ value }) => encodeEntry(value))
     const options = encodeOptions(stream.options)
-    const args = [...claim, ...numbers, ...tables, ...past, ...times, ...window, ...options]
+    const keys = Object.entries(stream.keys).flat()
+    const lists = [...window, keys.length / 2, ...keys, ...options]
+    const args = [...claim, ...numbers, ...tables, ...past, ...times, ...lists]
     const answer = await this.#answer('restore', args)
     return decodeAdvanced(id, answer)
   }

@@ -400,7 +400,7 @@ export class RegistryModel {
       ...{ owner: node, isYielded: false, since: '', expiresAtMs: Infinity },
       server: this.#options.server(),
       keyIssuedAtMs: old?.keyIssuedAtMs ?? 0,
-      keys: old?.keys ?? {},
+      keys: { ...whole.keys, ...old?.keys },
       media: Math.max(free.media, old?.media ?? 0, first + listed.length),
       discontinuity: Math.max(free.discontinuity, old?.discontinuity ?? 0),
       ...(targets !== undefined && { targets }),

@@ -8,7 +8,7 @@ import { OwnerWrites, type Loss } from './owner-writes.ts'
 import type { Handover, RegisteredStream } from '../../registry/registered.ts'
 import type { RunName } from '../../registry/outboxes.ts'
 import type { Registry } from '../../registry/registry.ts'
-import type { StopReason, StreamState, StreamRecord } from '../../../api/records.ts'
+import type { KeyReport, StopReason, StreamState, StreamRecord } from '../../../api/records.ts'
 import type { Logger } from '../../../logger.ts'
 import type { LiveStream } from '../../../stream/live-stream.ts'
 import type { MediaBackup } from '../backup/media-backup.ts'
@@ -44,6 +44,8 @@ interface OwnedStreamsOptions {
   readonly backup: Pick<MediaBackup, 'follow' | 'flush'> | undefined
   readonly lingerMs: number
   readonly readLeaseSince: () => number | undefined
+  /** Stream keys of a stream of this node that hold. */
+  readonly keysOf: (stream: LiveStream) => readonly KeyReport[]
   /** Forgets a stream that another node continues. */
   readonly leave: (stream: LiveStream) => void
   /** Claims a stream of this node again. */
@@ -103,7 +105,11 @@ export class OwnedStreams {
       ownership: { node, fence },
       readLeaseSince,
       readStatus: () => runningStatus(stream.status),
-      readWhole: () => ({ ...past, ...encodeCheckpoint(stream.checkpoint) }),
+      readWhole: () => ({
+        ...past,
+        ...encodeCheckpoint(stream.checkpoint),
+        keys: usesOf(this.#options.keysOf(stream)),
+      }),
       onLost: (loss) => this.#lose(owned, loss),
       onError: (err) => log.error({ err }, 'the registry cannot take what the stream has done'),
     })
@@ -271,4 +277,11 @@ function describeOwner({ owner = '', fence }: RegisteredStream) {
 
 function runningStatus(status: StreamState): Exclude<StreamState, 'STOPPED'> {
   return status === 'STOPPED' ? 'INTERRUPTED' : status
+}
+
+/** Times of the latest use of keys, as the registry has them. */
+function usesOf(keys: readonly KeyReport[]): Record<string, number> {
+  return Object.fromEntries(
+    keys.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt?.getTime() ?? 0]),
+  )
 }

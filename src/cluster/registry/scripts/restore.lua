@@ -2,7 +2,7 @@
 -- ARGV: id, node, fence, serial, status, first number of the window, lowest unused media and discontinuity sequence
 --   number, target durations, renditions, epoch, run, start and expiry of the stream key in ms, time in ms since Redis
 --   was last known to have the stream, time in ms for which records of stopped streams are kept, number of entries,
---   entries, then options: name, value and so on
+--   entries, number of stream keys, then these: id, time of the latest use in ms and so on, then options: name, value and so on
 -- Answer: UNKNOWN (it may have been stopped so long ago that no record is left), STALE or STOPPED with the record, or OK
 --   with the lowest unused numbers
 local id, node, fence, serial = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -25,6 +25,7 @@ end
 media = math.max(media, number(id, 'media'), first + entries)
 discontinuity = math.max(discontinuity, number(id, 'discontinuity'))
 local key_issued_at, known = number(id, 'keyIssuedAt'), redis.call('HGETALL', key)
+local keys = tonumber(ARGV[18 + entries])
 unlist(id)
 redis.call('DEL', key, list_key(id))
 for i = 1, #known, 2 do
@@ -39,8 +40,11 @@ if ARGV[10] ~= '' then redis.call('HSET', key, 'renditions', ARGV[10]) end
 for i = 18, 17 + entries do
   redis.call('RPUSH', list_key(id), ARGV[i])
 end
-for i = 18 + entries, #ARGV, 2 do
-  redis.call('HSET', key, 's.' .. ARGV[i], ARGV[i + 1])
+local options = 19 + entries + 2 * keys
+for i = 19 + entries, #ARGV, 2 do
+  -- Of a key that the record has, it knows the latest use.
+  if i < options then redis.call('HSETNX', key, 'k.' .. ARGV[i], ARGV[i + 1])
+  else redis.call('HSET', key, 's.' .. ARGV[i], ARGV[i + 1]) end
 end
 redis.call('ZADD', STREAMS, 0, id)
 set_status(id, '', status)

@@ -279,6 +279,7 @@ function callsOf(
                 status: 'STREAMING',
               },
               ...{ epoch: 'g', run, startedAtMs: 1, keyExpiresAtMs: 2, options: { s1: 1 } },
+              keys: { '5-7200-main': step.run },
               awayMs: step.awayMs,
             },
           ),

@@ -663,7 +663,7 @@ if (requireTool(t, 'redis-server')) {
         value: `v${mediaSequence}`,
       })),
       ...{ startedAtMs: 5, keyExpiresAtMs: 6, options: { a: 1 }, targets: { targetSec: 2 } },
-      awayMs: 0,
+      ...{ keys: { '5-7200-main': 9 }, awayMs: 0 },
     }
     t.match(await registry.restore('studio', own(first), whole), {
       outcome: 'accepted',
@@ -671,7 +671,7 @@ if (requireTool(t, 'redis-server')) {
     })
     t.match(await registry.get('studio'), {
       ...{ status: 'STREAMING', owner: 'a', fence, run, epoch: 'a-0', options: { a: 1 } },
-      ...{ startedAtMs: 5, keyExpiresAtMs: 6 },
+      ...{ startedAtMs: 5, keyExpiresAtMs: 6, keys: { '5-7200-main': 9 } },
     })
     t.match(await registry.advance('studio', own(first), boundary(at + 4, 8)), {
       outcome: 'accepted',
@@ -719,8 +719,8 @@ if (requireTool(t, 'redis-server')) {
     'an owner that was away for longer than a stop is known gives its stream up',
     async (t, registry) => {
       const claimed = await begin(registry, 'studio', 'a')
-      const { fence, run, epoch, startedAtMs, keyExpiresAtMs, options } = claimed.stream
-      const past = { epoch, run, startedAtMs, keyExpiresAtMs, options }
+      const { fence, run, epoch, startedAtMs, keyExpiresAtMs, options, keys } = claimed.stream
+      const past = { epoch, run, startedAtMs, keyExpiresAtMs, options, keys }
       const state = { first: claimed.free.media, free: claimed.free, entries: [] }
       let nowMs = 0
       const own = () => {
