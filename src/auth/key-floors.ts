@@ -29,8 +29,14 @@ export class KeyFloors {
 
   /** Revokes all keys of the stream issued so far. */
   revoke(streamId: string, wallMs: number): void {
-    const nowSec = Math.floor(wallMs / 1000)
-    this.raise(streamId, Math.max(nowSec, this.#floorSec(streamId)) + 1)
+    const prefix = `${streamId} `
+    const revokedSec = new Set<number | undefined>()
+    for (const key of this.#keys)
+      if (key.startsWith(prefix)) revokedSec.add(parseKeyId(key.slice(prefix.length))?.issuedAtSec)
+    let latestSec = Math.max(Math.floor(wallMs / 1000), this.#floorSec(streamId))
+    // Keys may have been issued later: see `issueTime`.
+    while (revokedSec.has(latestSec)) latestSec++
+    this.raise(streamId, latestSec + 1)
   }
 
   /** Revokes all keys of the stream issued before `floorSec`, as another node has done. */

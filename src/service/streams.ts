@@ -160,9 +160,12 @@ export class Streams {
    */
   stop(streamId: string, { revoke = false }: StopRequest = {}): LiveStream {
     const wallMs = this.#options.clock.wallMs()
-    if (revoke) this.#floors.revoke(streamId, wallMs)
-    this.#resumption.end(streamId, wallMs)
     const stream = this.find(streamId)
+    // Its issuer, another process, may have been ahead of this clock.
+    const [newestKey] = stream === undefined ? [] : this.keysOf(stream)
+    const issuedMs = newestKey?.issuedAt?.getTime() ?? 0
+    if (revoke) this.#floors.revoke(streamId, Math.max(wallMs, issuedMs))
+    this.#resumption.end(streamId, wallMs)
     if (stream === undefined) {
       const message = 'no such stream; the keys issued for it so far are revoked'
       throw new MillraceError('STREAM_NOT_FOUND', revoke ? { message } : {})

@@ -104,6 +104,18 @@ t.test('revokes one key of a stream, and none that is issued later', async (t) =
   t.notOk(floors.isRevoked(renewed))
 })
 
+t.test('revokes all keys, also one that was issued later than the clock says', async (t) => {
+  const floors = new KeyFloors()
+  const leaked = issue(floors, 'studio', NOW_MS)
+  floors.revokeKey('studio', keyIdOf(leaked), NOW_MS)
+  const ahead = issue(floors, 'studio', NOW_MS)
+  floors.revokeKey('studio', keyIdOf(ahead), NOW_MS)
+  const furtherAhead = issue(floors, 'studio', NOW_MS)
+  floors.revoke('studio', NOW_MS)
+  t.ok(floors.isRevoked(furtherAhead))
+  t.notOk(floors.isRevoked(issue(floors, 'studio', NOW_MS)))
+})
+
 t.test('issues no key whose backup key would be revoked', async (t) => {
   const floors = new KeyFloors()
   const key = issue(floors, 'studio', NOW_MS)

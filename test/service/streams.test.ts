@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MAX_LISTED_KEYS } from '../../src/auth/key-list.ts'
+import { keyIdOf, MAX_LISTED_KEYS } from '../../src/auth/key-list.ts'
 import { STREAM_KEY_LIFETIME_SEC, verifyStreamKey } from '../../src/auth/stream-key.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { Streams, type StreamsOptions } from '../../src/service/streams.ts'
@@ -228,6 +228,38 @@ t.test('lists keys, the one of the connected encoder included, and revokes one',
     await issue()
   }
   t.equal(ids(stream).length, MAX_LISTED_KEYS)
+})
+
+t.test('stop revokes a key that was issued after a revoked one, in the same second', async (t) => {
+  const { startProcess } = setUp()
+  const { streams, start, admit } = startProcess()
+  await start()
+  const [leaked] = streams.keysOf(streams.get('studio'))
+  streams.revokeKey('studio', leaked!.keyId)
+  const ahead = await start()
+  streams.stop('studio')
+  await streams.start({ streamId: 'studio', keyLifetimeSec: 3600 })
+  await admit(ahead)
+  streams.stop('studio', { revoke: true })
+  const renewed = await start()
+  await t.rejects(admit(ahead), { code: 'STREAM_KEY_REVOKED' })
+  await admit(renewed)
+})
+
+t.test('stop revokes a key that an issuer ahead of this process has dated later', async (t) => {
+  const { startProcess, wallMs } = setUp()
+  const ahead = startProcess({ clock: { nowUs: () => 0, wallMs: () => wallMs() + 5000 } })
+  const issued = await ahead.start()
+  const { streams, start, admit } = startProcess()
+  await start()
+  const verified = { secrets: ['a'.repeat(32)], now: new Date(wallMs()) }
+  const keyId = keyIdOf(await verifyStreamKey(issued.streamKey, verified))
+  const stream = await admit(issued)
+  stream.publish({ ...ENCODER, keyId })
+  streams.stop('studio', { revoke: true })
+  const renewed = await start()
+  await t.rejects(admit(issued), { code: 'STREAM_KEY_REVOKED' })
+  await admit(renewed)
 })
 
 t.test('lists streams by id, in pages and by state', async (t) => {
