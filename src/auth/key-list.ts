@@ -50,35 +50,45 @@ export function parseKeyId(keyId: string): KeyFacts | undefined {
 }
 
 export class KeyList {
+  readonly #isRevoked: (key: KeyFacts) => boolean
   /** Time of the latest use in milliseconds since 1970, 0 without any, by key id. */
   readonly #usedMs = new Map<string, number>()
+
+  constructor(isRevoked: (key: KeyFacts) => boolean) {
+    this.#isRevoked = isRevoked
+  }
 
   /**
    * Adds a key, or its use.
    *
    * @param usedMs  time of the use; default: it is issued
    */
-  add(keyId: string, usedMs = 0): void {
+  add(keyId: string, wallMs: number, usedMs = 0): void {
     this.#usedMs.set(keyId, Math.max(usedMs, this.#usedMs.get(keyId) ?? 0))
+    if (this.#usedMs.size > MAX_LISTED_KEYS) this.#dropBad(wallMs)
     if (this.#usedMs.size <= MAX_LISTED_KEYS) return
     const [oldest] = [...this.#usedMs].toSorted((one, other) => touchedMs(one) - touchedMs(other))
     this.#usedMs.delete(oldest![0])
   }
 
   /** Keys that hold, the one issued last first. */
-  list(wallMs: number, isRevoked: (key: KeyFacts) => boolean): ListedKey[] {
-    const keys: ListedKey[] = []
-    for (const [keyId, usedMs] of this.#usedMs) {
-      const facts = parseKeyId(keyId)
-      if (facts === undefined || facts.expiresAtSec * 1000 <= wallMs) this.#usedMs.delete(keyId)
-      else if (!isRevoked(facts)) keys.push(describe(keyId, facts, usedMs))
+  list(wallMs: number): ListedKey[] {
+    this.#dropBad(wallMs)
+    return [...this.#usedMs].map(describe).toSorted((one, other) => issuedMs(other) - issuedMs(one))
+  }
+
+  /** Drops keys that have expired or are revoked. */
+  #dropBad(wallMs: number): void {
+    for (const keyId of this.#usedMs.keys()) {
+      const key = parseKeyId(keyId)
+      const isGood = key && key.expiresAtSec * 1000 > wallMs && !this.#isRevoked(key)
+      if (!isGood) this.#usedMs.delete(keyId)
     }
-    return keys.toSorted((one, other) => issuedMs(other) - issuedMs(one))
   }
 }
 
-function describe(keyId: string, facts: KeyFacts, usedMs: number): ListedKey {
-  const { issuedAtSec = 0, expiresAtSec, source } = facts
+function describe([keyId, usedMs]: readonly [string, number]): ListedKey {
+  const { issuedAtSec = 0, expiresAtSec, source } = parseKeyId(keyId)!
   return {
     keyId,
     source: source ?? 'main',

@@ -80,7 +80,8 @@ export class Streams {
     this.#registry = new StreamRegistry(options)
     this.#resumption = new Resumption({ enabled: resume, startedMs: clock.wallMs() })
     this.#registry.on('stream', (stream) => {
-      this.#keys.set(stream, new KeyList())
+      const isRevoked = (key: KeyFacts) => this.#floors.isRevoked({ streamId: stream.id, ...key })
+      this.#keys.set(stream, new KeyList(isRevoked))
       stream.on('publish', ({ keyId }) => {
         if (keyId !== undefined) this.listKeys(stream, { [keyId]: clock.wallMs() })
       })
@@ -198,14 +199,13 @@ export class Streams {
 
   /** Adds keys to those that the stream is known to have. @param usedMs  see `KeyList.add`, by key id */
   listKeys(stream: LiveStream, usedMs: Readonly<Record<string, number>>): void {
-    for (const [keyId, ms] of Object.entries(usedMs)) this.#keys.get(stream)?.add(keyId, ms)
+    const wallMs = this.#options.clock.wallMs()
+    for (const [keyId, ms] of Object.entries(usedMs)) this.#keys.get(stream)?.add(keyId, wallMs, ms)
   }
 
   /** Keys of the stream that hold, as far as they are known. */
   keysOf(stream: LiveStream): readonly KeyReport[] {
-    const { id: streamId } = stream
-    const isRevoked = (key: KeyFacts) => this.#floors.isRevoked({ streamId, ...key })
-    return this.#keys.get(stream)?.list(this.#options.clock.wallMs(), isRevoked) ?? []
+    return this.#keys.get(stream)?.list(this.#options.clock.wallMs()) ?? []
   }
 
   /**

@@ -41,13 +41,14 @@ t.test('has an id for whatever times an issuer writes', async (t) => {
 })
 
 t.test('lists keys that hold, with their latest use, the newest first', async (t) => {
-  const list = new KeyList()
-  list.add(`${NOW_SEC}-7200-main`)
-  list.add(`${NOW_SEC + 60}-7200-backup`)
-  list.add('0-2000000000-main', NOW_MS + 1)
-  list.add(`${NOW_SEC + 60}-60-main`)
-  list.add(`${NOW_SEC}-7200-main`, NOW_MS + 9)
-  list.add(`${NOW_SEC}-7200-main`)
+  let revoked: string | undefined
+  const list = new KeyList(({ source }) => source !== undefined && source === revoked)
+  list.add(`${NOW_SEC}-7200-main`, NOW_MS)
+  list.add(`${NOW_SEC + 60}-7200-backup`, NOW_MS)
+  list.add('0-2000000000-main', NOW_MS, NOW_MS + 1)
+  list.add(`${NOW_SEC + 60}-60-main`, NOW_MS)
+  list.add(`${NOW_SEC}-7200-main`, NOW_MS, NOW_MS + 9)
+  list.add(`${NOW_SEC}-7200-main`, NOW_MS)
   const backup = {
     keyId: `${NOW_SEC + 60}-7200-backup`,
     source: 'backup',
@@ -67,18 +68,30 @@ t.test('lists keys that hold, with their latest use, the newest first', async (t
     expiresAt: new Date(2e12),
     lastUsedAt: new Date(NOW_MS + 1),
   }
-  t.equal(list.list(NOW_MS, VALID).length, 4)
-  t.strictSame(list.list(NOW_MS + 120_000, VALID), [backup, main, undated], 'without the expired')
-  const isRevoked = ({ source }: { source?: string }) => source === 'backup'
-  t.strictSame(list.list(NOW_MS + 120_000, isRevoked), [main, undated], 'without the revoked')
+  t.equal(list.list(NOW_MS).length, 4)
+  t.strictSame(list.list(NOW_MS + 120_000), [backup, main, undated], 'without the expired')
+  revoked = 'backup'
+  t.strictSame(list.list(NOW_MS + 120_000), [main, undated], 'without the revoked')
 })
 
 t.test('keeps the keys that were issued or used last', async (t) => {
-  const list = new KeyList()
-  list.add(`${NOW_SEC - 60}-7200-main`, NOW_MS + 1_000_000)
-  for (let i = 0; i < 1000; i++) list.add(`${NOW_SEC + i}-7200-main`)
-  const keys = list.list(NOW_MS, VALID)
+  const list = new KeyList(VALID)
+  list.add(`${NOW_SEC - 60}-7200-main`, NOW_MS, NOW_MS + 1_000_000)
+  for (let i = 0; i < 1000; i++) list.add(`${NOW_SEC + i}-7200-main`, NOW_MS)
+  const keys = list.list(NOW_MS)
   t.equal(keys.length, MAX_LISTED_KEYS)
   t.equal(keys[0]?.keyId, `${NOW_SEC + 999}-7200-main`)
   t.equal(keys.at(-1)?.keyId, `${NOW_SEC - 60}-7200-main`)
+})
+
+t.test('keys that have expired or are revoked displace none that holds', async (t) => {
+  for (const isExpired of [false, true]) {
+    const list = new KeyList(({ source }) => !isExpired && source !== 'backup')
+    const kept = `${NOW_SEC}-31536000-backup`
+    list.add(kept, NOW_MS)
+    for (let i = 1; i <= MAX_LISTED_KEYS; i++)
+      list.add(`${NOW_SEC + i}-60-main`, NOW_MS + (isExpired ? 1_000_000 : 0))
+    const ids = list.list(NOW_MS + 1000).map(({ keyId }) => keyId)
+    t.strictSame(ids, [kept], isExpired ? 'expired' : 'revoked')
+  }
 })

@@ -16,7 +16,7 @@ export function isKeyRevoked(
 
 /** Keys that hold, as `status` has them. */
 export function reportKeys(registered: RegisteredStream, wallMs: number): readonly KeyReport[] {
-  const list = new KeyList()
-  for (const [keyId, usedMs] of Object.entries(registered.keys)) list.add(keyId, usedMs)
-  return list.list(wallMs, (key) => isKeyRevoked(registered, key))
+  const list = new KeyList((key) => isKeyRevoked(registered, key))
+  for (const [keyId, usedMs] of Object.entries(registered.keys)) list.add(keyId, wallMs, usedMs)
+  return list.list(wallMs)
 }
