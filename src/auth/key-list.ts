@@ -12,7 +12,8 @@ import type { StreamKeyClaims } from './stream-key.ts'
 /** Maximum number of keys that a list has: those that were issued or used last. */
 export const MAX_LISTED_KEYS = 50
 
-export const KEY_ID = /^(\d{1,12})-(\d{1,12})-(main|backup)$/
+/** One text for each key: leading zeros would name it by an id that no revocation compares equal. */
+export const KEY_ID = /^(0|[1-9]\d{0,11})-(0|[1-9]\d{0,11})-(main|backup)$/
 
 /** Issuers other than Millrace may write any times. */
 const MAX_SEC = 999_999_999_999

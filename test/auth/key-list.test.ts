@@ -36,7 +36,16 @@ t.test('has an id for whatever times an issuer writes', async (t) => {
     t.equal(keyIdOf(facts), id)
     t.equal(keyIdOf(parseKeyId(id)!), id)
   }
-  for (const id of ['', '1-2', '1-2-other', '-1-2-main', `${'1'.repeat(13)}-2-main`, '1-2-main '])
+  for (const id of [
+    '',
+    '1-2',
+    '1-2-other',
+    '-1-2-main',
+    `${'1'.repeat(13)}-2-main`,
+    '1-2-main ',
+    '01-2-main',
+    '1-02-main',
+  ])
     t.equal(parseKeyId(id), undefined, id)
 })
 
