@@ -309,7 +309,7 @@ t.test('lists the keys of a stream, and revokes one of them', async (t) => {
 })
 
 t.test('a revoked key is refused after a restart once it is revoked again', async (t) => {
-  const service = await startService(t)
+  let service = await startService(t)
   const call = (streamId: string) =>
     connect({ host: '127.0.0.1', port: service.server.srtPort, streamId })
   const issue = async (lifetimeSec: number) => {
@@ -322,9 +322,18 @@ t.test('a revoked key is refused after a restart once it is revoked again', asyn
     }
   }
   const [leaked, kept] = [await issue(7200), await issue(3600)]
-  const revoked = await service.tryApi('revoke-key', { stream_id: 'studio', key_id: leaked.keyId })
-  t.match(revoked, { status: 404, body: { error: /the key is refused from now on/ } })
-  await t.rejects(call(leaked.streamKey), { code: 'SRT_REJECTED', message: /1010/ })
+  const revoke = async () => {
+    const revoked = await service.tryApi('revoke-key', {
+      stream_id: 'studio',
+      key_id: leaked.keyId,
+    })
+    t.match(revoked, { status: 404, body: { error: /the key is refused from now on/ } })
+    await t.rejects(call(leaked.streamKey), { code: 'SRT_REJECTED', message: /1010/ })
+  }
+  await revoke()
+  await service.server.close()
+  service = await startService(t, { jwtSecret: service.jwtSecret })
+  await revoke()
   await (await call(kept.streamKey)).close()
   t.match(service.server.status('studio').keys, [{ keyId: kept.keyId, lastUsedAt: Date }])
   for (const key_id of ['', 'x', `${leaked.keyId} `, `0${leaked.keyId}`, '1-2-other']) {
