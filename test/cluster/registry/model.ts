@@ -616,7 +616,8 @@ export class RegistryModel {
     const nowMs = this.#now()
     const touchedMs = ([each, ms]: readonly [string, number]) =>
       Math.max(timesOf(each).issuedMs, ms)
-    const keys = Object.entries({ ...stream.keys, [keyId]: usedMs })
+    const latestMs = Math.max(usedMs, stream.keys[keyId] ?? 0)
+    const keys = Object.entries({ ...stream.keys, [keyId]: latestMs })
       .filter(([each]) => timesOf(each).expiresMs > nowMs)
       .toSorted((a, b) => touchedMs(a) - touchedMs(b) || (a[0] < b[0] ? -1 : 1))
       .slice(-MAX_KEYS)

@@ -212,7 +212,7 @@ end
 -- Has the record list a key, with the time of its latest use in ms (0: none so far). Of too many, the one that was issued
 -- or used first leaves.
 local function put_key(id, key_id, used, now)
-  redis.call('HSET', record_key(id), 'k.' .. key_id, int(used))
+  redis.call('HSET', record_key(id), 'k.' .. key_id, int(math.max(used, number(id, 'k.' .. key_id))))
   local count, first, first_ms = 0, nil, nil
   local fields = redis.call('HGETALL', record_key(id))
   for i = 1, #fields, 2 do

@@ -140,6 +140,7 @@ if (requireTool(t, 'redis-server')) {
       t.equal(Object.keys(keys).length, 50)
       t.ok(keys[oldest]! >= nowMs, 'one that was used stays')
       t.equal(Object.values(keys).filter((ms) => ms > 0).length, 1)
+      t.equal((await start(nowMs - 60_000)).keys[oldest], keys[oldest], 'also issued once more')
 
       await registry.revokeKey('studio', oldest)
       const { keys: kept = {}, revokedKeys } = (await registry.get('studio')) ?? {}
