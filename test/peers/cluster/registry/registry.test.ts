@@ -601,7 +601,7 @@ if (requireTool(t, 'redis-server')) {
   )
 
   await check('numbers of a new stream come from the clock of Redis', async (t) => {
-    const originMs = Date.now() - 100_000
+    const originMs = Date.now() - 100_001
     const clock = { originMs, mediaPerSec: 4, discontinuitiesPerSec: 0.1 }
     const { free } = await begin(variant({ sequenceClock: clock }), 'studio', 'a')
     const elapsedSec = (Date.now() - originMs) / 1000
