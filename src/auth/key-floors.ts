@@ -5,7 +5,7 @@
  * @module
  */
 import { keyIdOf, parseKeyId } from './key-list.ts'
-import type { StreamKeyClaims } from './stream-key.ts'
+import { MAX_CLOCK_SKEW_SEC, type StreamKeyClaims } from './stream-key.ts'
 
 /** Maximum number of remembered floors: no time ends one, since issuers other than Millrace may write any `exp`. */
 const MAX_FLOORS = 100_000
@@ -64,7 +64,9 @@ export class KeyFloors {
     this.#keys.delete(oldest)
     const [id = '', oldKeyId = ''] = oldest.split(' ')
     const { issuedAtSec = 0, expiresAtSec = 0 } = parseKeyId(oldKeyId) ?? {}
-    const floorSec = Math.min(issuedAtSec, Math.floor(wallMs / 1000)) + 1
+    // Any text of the right form may be revoked, whatever its time of issue.
+    const latestSec = Math.floor(wallMs / 1000) + MAX_CLOCK_SKEW_SEC
+    const floorSec = Math.min(issuedAtSec, latestSec) + 1
     if (expiresAtSec * 1000 > wallMs) this.raise(id, floorSec)
   }
 

@@ -24,7 +24,7 @@ export const STREAM_KEY_LIFETIME_SEC = 2 * 60 * 60
 export const KEY_LIFETIME_SEC = { minimum: 60, maximum: 365 * 24 * 60 * 60 }
 
 /** How far the clock of an issuer may be ahead, as nodes of a cluster may. A revocation misses keys dated after it. */
-const MAX_CLOCK_SKEW_SEC = 60
+export const MAX_CLOCK_SKEW_SEC = 60
 
 /**
  * Prefix of a StreamID in the form of SRT's access control guidelines, with `m` for the mode and `r` for the resource.

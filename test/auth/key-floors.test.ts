@@ -137,3 +137,17 @@ t.test('refuses older keys, too, once more than 100,000 keys are revoked', async
   const good = { streamId: 'over', expiresAtSec: Infinity }
   t.notOk(floors.isRevoked(good), 'a key that had expired raises no floor')
 })
+
+t.test('beyond 100,000 revoked keys, one that was issued ahead stays refused', async (t) => {
+  const floors = new KeyFloors()
+  const leaked = issue(floors, 'studio', NOW_MS)
+  floors.revokeKey('studio', keyIdOf(leaked), NOW_MS)
+  const ahead = issue(floors, 'studio', NOW_MS)
+  floors.revokeKey('studio', keyIdOf(ahead), NOW_MS)
+  const never = { ...leaked, issuedAtSec: 9e9, expiresAtSec: 9e9 + 1 }
+  floors.revokeKey('other', keyIdOf(never), NOW_MS)
+  for (let i = 0; i < 100_000; i++) floors.revokeKey(`s${i}`, keyIdOf(leaked), NOW_MS)
+  t.ok(floors.isRevoked(ahead))
+  const good = issue(floors, 'other', NOW_MS)
+  t.ok(good.issuedAtSec <= leaked.issuedAtSec + 61, 'an id of far ahead raises no floor that far')
+})

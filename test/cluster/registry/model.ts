@@ -255,14 +255,16 @@ export class RegistryModel {
     if (stream !== undefined) this.streams.set(id, { ...stream, keys })
     for (const each of this.#revokedKeys(id))
       if (timesOf(each).expiresMs <= nowMs) this.revoked.delete(`${id} ${each}`)
+    for (const [each, sec] of this.revokedUntil().slice(0, 10))
+      if (sec * 1000 <= nowMs) this.revoked.delete(each)
     const own = this.#revokedKeys(id)
     const isFull = this.revoked.size > (this.#options.maxFloors ?? 100_000)
-    const all = [...this.revoked].toSorted((a, b) => (a < b ? -1 : 1))
-    const excess = own.length > MAX_KEYS ? `${id} ${own[0]}` : isFull ? all[0] : undefined
+    const [first] = isFull ? this.revokedUntil() : []
+    const excess = own.length > MAX_KEYS ? `${id} ${own[0]}` : first?.[0]
     if (excess !== undefined) {
       const [other = '', key = ''] = excess.split(' ')
-      const sec = Math.min(timesOf(key).issuedMs, Math.floor(nowMs / 1000) * 1000) / 1000 + 1
-      this.#raiseFloor(other, sec)
+      const latestMs = Math.floor(nowMs / 1000) * 1000 + CLOCKS_MS
+      this.#raiseFloor(other, Math.min(timesOf(key).issuedMs, latestMs) / 1000 + 1)
       this.revoked.delete(excess)
     }
     return this.#describe(id)
@@ -602,6 +604,13 @@ export class RegistryModel {
     )
     this.floors.delete(lowest)
     this.floorOfAll = sec
+  }
+
+  /** Keys that are revoked alone and their expiry in seconds, the first one first. */
+  revokedUntil(): [string, number][] {
+    return [...this.revoked]
+      .map((each): [string, number] => [each, timesOf(each.split(' ')[1]!).expiresMs / 1000])
+      .toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1))
   }
 
   #revokedKeys(id: string): string[] {

@@ -50,8 +50,8 @@ local UNCLAIMED = 'mr:unclaimed'
 -- Time of issue in seconds below which stream keys are revoked, by stream, and that of all streams without their own.
 -- Both outlast runs, and are there for streams that nobody has started.
 local FLOORS, FLOOR_OF_ALL = 'mr:floors', 'mr:floors:all'
--- Stream id and key id of the stream keys that are revoked alone, all with score 0.
-local REVOKED = 'mr:revoked'
+-- Stream id and key id of the stream keys that are revoked alone, all with score 0; the same by expiry in seconds.
+local REVOKED, REVOKED_UNTIL = 'mr:revoked', 'mr:revoked:until'
 -- Stream keys that a stream has in its record, and revoked ones beside it.
 local MAX_KEYS = 50
 -- Since when the database has been in use, in ms.

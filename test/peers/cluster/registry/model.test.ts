@@ -396,6 +396,7 @@ async function dump(redis: Redis): Promise<unknown> {
     floors: await list('ZRANGE', 'mr:floors', '0', '-1', 'WITHSCORES'),
     floorOfAll: await redis.command(['GET', 'mr:floors:all']),
     revoked: await list('ZRANGE', 'mr:revoked', '0', '-1'),
+    revokedUntil: await list('ZRANGE', 'mr:revoked:until', '0', '-1', 'WITHSCORES'),
     unannounced: await list('ZRANGE', 'mr:unannounced', '0', '-1', 'WITHSCORES'),
     ends: pairsOf(await list('HGETALL', 'mr:unannounced:ends')),
     holders: pairsOf(await list('HGETALL', 'mr:outboxes')),
@@ -443,6 +444,7 @@ function dumpModel(model: RegistryModel): unknown {
     floors: scored(model.floors),
     floorOfAll: model.floorOfAll === undefined ? null : String(model.floorOfAll),
     revoked: [...model.revoked].toSorted(),
+    revokedUntil: scored(model.revokedUntil()),
     unannounced: scored([...ends].map(([name, { dueMs }]) => [name, dueMs])),
     ends: Object.fromEntries(
       [...ends].map(([name, { owner, reason, webhookUrls }]) => {

@@ -164,6 +164,23 @@ if (requireTool(t, 'redis-server')) {
     },
   )
 
+  await check('of too many revoked keys those that have expired leave first', async (t) => {
+    const registry = variant({ maxFloors: 2 })
+    const nowSec = Math.floor(Date.now() / 1000)
+    await registry.revokeKey('z', `${nowSec - 60}-61-main`)
+    await registry.revokeKey('a', `${nowSec}-7200-main`)
+    await until('the first has expired', () => Date.now() >= (nowSec + 1) * 1000)
+    await registry.revokeKey('b', `${nowSec}-7200-main`)
+    const members = ['a', 'b'].map((id) => `${id} ${nowSec}-7200-main`)
+    t.strictSame(await redis.command(['ZRANGE', 'mr:revoked', '0', '-1']), members)
+    t.equal(await redis.command(['ZCARD', 'mr:floors']), 0)
+
+    const ahead = `${nowSec + 30}-3600-main`
+    await registry.revokeKey('c', ahead)
+    const { keyFloorSec } = await registry.start('c', OPTIONS)
+    t.equal(keyFloorSec, nowSec + 31, 'one that was issued ahead of the clock stays refused')
+  })
+
   await check('revocations of many streams count for all, and use no more memory', async (t) => {
     const registry = variant({ maxFloors: 2 })
     const beforeSec = Math.floor(Date.now() / 1000)
