@@ -73,6 +73,45 @@ t.test('refuses a good key under overload, and restarts the reconnect grace', as
   t.strictSame(renewals, [now.getTime() + 7200 * 1000])
 })
 
+t.test('refuses an encoder whose key is revoked while it waits for another', async (t) => {
+  const secret = 'a secret of thirty-two characters'
+  const now = new Date(1_700_000_000_000)
+  const { streamKey: streamId } = await issueStreamKey({ streamId: 'studio', secret, now })
+  const calls: unknown[] = []
+  let nowUs = 0
+  let isRevoked = false
+  const studio = {
+    ...{ id: 'studio', status: 'STREAMING', policy: {} },
+    encoderOf: () => ({ lastPacketUs: 0 }),
+    publish: () => void calls.push('publish'),
+  } as unknown as LiveStream
+  const { admit } = createAdmission({
+    isOverloaded: () => false,
+    streams: {
+      find: () => studio,
+      admit: () => studio,
+      checkKey: () => {
+        if (isRevoked) throw new MillraceError('STREAM_KEY_REVOKED')
+      },
+    },
+    streamOfPort: () => undefined,
+    readJwtSecrets: always([secret]),
+    maxPublishers: 1,
+    clock: { nowUs: () => nowUs, wallMs: () => now.getTime() },
+    sleep: async () => {
+      nowUs += 2_000_000
+      isRevoked = true
+    },
+    onRejected: (_remote, { code, rejectCode }) => void calls.push([code, rejectCode]),
+  })
+  const decision = await createSrtAdmission(admit, defer)({ ...REQUEST, streamId }, signal)
+  if ('reject' in decision) throw new Error('rejected')
+  t.ok(isRevoked, 'it has waited')
+  const close = async () => void calls.push('close')
+  decision.sink.open({ close } as unknown as SrtConnection)
+  t.strictSame(calls, [['STREAM_KEY_REVOKED', 1010], 'close'])
+})
+
 t.test('throws programmer errors', async (t) => {
   const accept = createSrtAdmission(() => Promise.reject(new TypeError('a bug')), defer)
   await t.rejects(accept(REQUEST, signal), TypeError)
