@@ -115,6 +115,8 @@ interface Entry {
   /** When media was lost last; -Infinity if none was. */
   lostUs: number
   writtenUs: number
+  /** Number of the newest row that the stored index has; -1 without one. */
+  indexedSequence: number
   /** Totals when files were written last. */
   written: { newestMs: number; mediaBytes: number }
 }
@@ -176,6 +178,9 @@ export class Archive {
       const entries = this.#entries.get(stream)
       for (const entry of entries ?? []) this.#take(entry, change)
       if (entries === undefined && stream.status !== 'STOPPED') this.#begin(stream, isContinued)
+      // Another process that goes on has a record of each segment then.
+      const open = (this.#entries.get(stream) ?? []).filter((entry) => !isSettled(entry))
+      stream.keepRowsFrom(Math.min(...open.map((entry) => entry.indexedSequence)) + 1)
     })
   }
 
@@ -294,6 +299,7 @@ export class Archive {
       isStarted: false,
       lostUs: -Infinity,
       writtenUs: isContinued || from !== undefined ? -Infinity : this.#nowUs,
+      indexedSequence: -1,
       written: { newestMs: from?.startMs ?? 0, mediaBytes: 0 },
     }
     this.#entries.set(stream, [...(this.#entries.get(stream) ?? []), entry])
@@ -514,7 +520,7 @@ export class Archive {
   #write(entry: Entry): void {
     const { onEvent } = this.#options
     const { stream, folder, run } = entry
-    const { newestMs, lastSequence } = run
+    const { newestMs, newestSequence, lastSequence } = run
     const mediaBytes = run.totals.sizeBytes
     const isLast = entry.endedUs !== undefined && run.isListed
     const isWorthwhile =
@@ -533,7 +539,9 @@ export class Archive {
       }
       for (; stored < documents.length; stored++) {
         if (stream.hasLeft) return false
-        await this.#put(folder, documents[stored]!, isLast)
+        const document = documents[stored]!
+        await this.#put(folder, document, isLast)
+        if (document.name === INDEX_NAME) entry.indexedSequence = newestSequence
       }
       return true
     }

@@ -100,6 +100,11 @@ export class ArchivedRun {
     return Math.max((from?.mediaSequence ?? 0) - 1, this.#playlists.lastSequence)
   }
 
+  /** Number of the newest complete row; without one, that before the first. */
+  get newestSequence(): number {
+    return Math.max(this.lastSequence, ...this.#ledger.closed.map((row) => row.mediaSequence))
+  }
+
   /** End of the newest complete row, in milliseconds since 1970. */
   get newestMs(): number {
     return this.#ledger.endMs ?? this.#endMs
@@ -265,10 +270,7 @@ export class ArchivedRun {
    * @returns the run that is to list that segment
    */
   continueAs(run: string): NextRun {
-    const newest = Math.max(
-      this.lastSequence,
-      ...this.#ledger.closed.map((row) => row.mediaSequence),
-    )
+    const newest = this.newestSequence
     this.#ledger.dropAfter(newest)
     this.#next = { run, mediaSequence: newest + 1, startMs: this.newestMs }
     return this.#next

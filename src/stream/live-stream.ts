@@ -233,6 +233,14 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     return this.#feed.checkpoint
   }
 
+  /**
+   * Keeps the rows from this number on in the checkpoint, 100 at most that would have left it: what goes on with the stream
+   * elsewhere has no other record of them.
+   */
+  keepRowsFrom(mediaSequence: number): void {
+    this.#presentation.keepRowsFrom(mediaSequence)
+  }
+
   /** Whether the stream has stopped and the linger of its files is over. */
   get forgotten(): boolean {
     return this.#life.over

@@ -204,6 +204,29 @@ t.test(
   },
 )
 
+t.test('another process has a record of what the index lacked', async (t) => {
+  const { begin, connect, run, store, takeOver } = setUp()
+  const { stream } = begin()
+  connect(stream)
+  await run(33)
+  store.fails = (key) => key.endsWith('index.json')
+  await run(40)
+  store.fails = () => false
+  const { stream: next } = takeOver(stream)
+  await run(4)
+  connect(next)
+  await run(20)
+  next.stop('api')
+  await run(5)
+  const listed = new Set(uris(store.text('cmaf-video-1.m3u8')))
+  const stored = [...store.files.keys()].filter((key) => /-v1-.*m4s/.test(key))
+  t.same(
+    stored.filter((key) => !listed.has(key.split('/')[2]!)),
+    [],
+    'all that is stored is listed',
+  )
+})
+
 t.test('a stream that stops before its first segment has no archive', async (t) => {
   const { begin, connect, run, events } = setUp()
   const { stream, archive } = begin()

@@ -35,6 +35,9 @@ interface LivePlaylistOptions {
   readonly otherReports?: () => readonly RenditionReport[]
 }
 
+/** Max number of removed segments whose records `keepFrom` keeps. */
+const MAX_KEPT = 100
+
 /**
  * Calling order: `append` each segment of the rendition, with low latency `appendPart` each of its parts before; `open`
  * once EXT-X-TARGETDURATION is fixed, `end` after the last segment, `discard` to drop all. To continue the playlist of an
@@ -55,6 +58,7 @@ export class LivePlaylist {
   readonly #inits = new Map<string, InitSegment>()
   #ended = false
   #revision = 0
+  #keptFrom = Infinity
 
   constructor(options: LivePlaylistOptions) {
     this.#options = options
@@ -235,12 +239,22 @@ export class LivePlaylist {
     if (this.#target === undefined) return false
     const removed = this.#window.shift(this.#target.targetSec)
     if (removed === undefined) return false
-    this.#retained.add(removed, nowMs, this.#options.main?.oldestSequence)
+    const { main } = this.#options
+    const keptFrom = Math.max(this.#keptFrom, removed.mediaSequence - MAX_KEPT)
+    this.#retained.add(removed, nowMs, main === undefined ? keptFrom : main.oldestSequence)
     this.#removeInits()
     const { oldest } = this.#window
     if (oldest !== undefined) this.#dateRanges.expire(oldest.segment, oldest.mediaSequence)
     this.#publish()
     return true
+  }
+
+  /**
+   * Keeps the records of removed segments from this number on, the latest 100 at most, after their files are gone, too.
+   * Only for the first playlist, which the others follow.
+   */
+  keepFrom(mediaSequence: number): void {
+    this.#keptFrom = mediaSequence
   }
 
   /** Turns a segment and its parts into gaps: their files are no longer available. */

@@ -238,6 +238,11 @@ export class LivePresentation implements SegmentOwner {
     this.files.end()
   }
 
+  /** See `LivePlaylist.keepFrom`. */
+  keepRowsFrom(mediaSequence: number): void {
+    this.#first?.keepFrom(mediaSequence)
+  }
+
   /** Removes the oldest segment of the first playlist, and the segments of the same number from all other playlists. */
   shrink(nowMs: number): boolean {
     if (this.#first?.shrink(nowMs) !== true) return false

@@ -261,7 +261,7 @@ export class RetainedSegments {
    * Retains the next segment for its duration and that of the longest playlist that listed it. Forgets those that are
    * gone.
    *
-   * @param keptFrom  lowest number that is not forgotten: the first rendition has it, and so has the checkpoint
+   * @param keptFrom  lowest number that is not forgotten, since the checkpoint keeps it
    */
   add(entry: ListedSegment, nowMs: number, keptFrom = Infinity): void {
     const { uri, durationSec } = entry.segment
