@@ -1,12 +1,18 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { issueStreamKey } from '../../src/auth/stream-key.ts'
 import { MillraceError } from '../../src/errors.ts'
 import { createAdmission, type AcceptedPublisher } from '../../src/ingest/admission.ts'
 import { createSrtAdmission } from '../../src/ingest/srt-admission.ts'
+import { Endpoint } from '../../src/srt/connection/endpoint.ts'
+import type { Attempt } from '../../src/srt/handshake/attempt.ts'
+import { HandshakeInitiator } from '../../src/srt/handshake/handshake-initiator.ts'
 import { SrtError } from '../../src/srt/srt-error.ts'
 import type { SrtConnection } from '../../src/srt/types.ts'
 import type { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Encoder, Publication } from '../../src/stream/publication.ts'
+import { wholeDatagram } from '../srt/whole-datagram.ts'
+import { createRandom } from '../support/random.ts'
 
 const REQUEST = {
   remoteAddress: '192.0.2.1',
@@ -16,6 +22,9 @@ const REQUEST = {
   streamId: 'mode=publish,rid=studio,token=secret',
 }
 const { signal } = new AbortController()
+
+/** Length of a simulated attack: bursts are over 2 s before its end. */
+const GUESS_SEC = 5
 
 const defer = () => undefined
 const always = (secrets: readonly string[]) => () => secrets
@@ -41,6 +50,100 @@ t.test('rejects with the code of the refusal, and reports it without the key', a
   t.match(reported, [['192.0.2.1:5000', { code: 'STREAM_KEY_INVALID' }, studio]])
   t.notMatch(JSON.stringify(reported) + String(reported[0]![1]), /token=|secret/)
 })
+
+t.test('a short key is guessed no faster than a long one, as docs/security.md says', async (t) => {
+  const [key, other] = await Promise.all(
+    ['a', 'b'].map((letter) =>
+      issueStreamKey({ streamId: 'studio', secret: letter.repeat(32), now: new Date(0) }),
+    ),
+  )
+  const random = createRandom(1)
+  const guess = (bytes: number) => random.bytes(bytes).toString('base64url')
+  const signed = key!.streamKey.slice(0, key!.streamKey.lastIndexOf('.'))
+  const kinds = { short: () => `studio-${guess(16)}`, long: () => `${signed}.${guess(32)}` }
+  const perSec = 500
+  for (const [kind, draw] of Object.entries(kinds)) {
+    const ofAddress = await guessKeys(draw, 1)
+    t.strictSame(ofAddress, { total: 150 + 20 * GUESS_SEC, perSec: 20 }, `${kind}, one address`)
+    const ofAll = await guessKeys(draw, 100)
+    t.strictSame(ofAll, { total: 1000 + perSec * GUESS_SEC, perSec }, `${kind}, 100 networks`)
+  }
+  const [bytes, otherBytes] = [key!, other!].map(({ shortStreamKey }) =>
+    Buffer.from(shortStreamKey.slice('studio-'.length), 'base64url'),
+  )
+  // All else is the same with another secret.
+  const macBits =
+    8 * bytes!.subarray(bytes!.findIndex((byte, at) => byte !== otherBytes![at])).length
+  const years = 2 ** (macBits - 1) / perSec / (365.25 * 86_400)
+  const page = readFileSync(new URL('../../docs/security.md', import.meta.url), 'utf8')
+  const row = /^\| guesses of a short key .*$/m.exec(page)?.[0]
+  t.match(row, `${macBits} bits`)
+  t.match(row, `${perSec} conclusions/s`)
+  t.match(row, `${Math.round(years / 1e6)} million years`)
+})
+
+/**
+ * Has callers of so many networks guess 1,000 keys a second at one port, each for a stream that exists.
+ *
+ * @returns number of guesses that were verified, and of those in a second of the last two
+ */
+async function guessKeys(draw: () => string, networks: number) {
+  let [nowUs, total, late] = [0, 0, 0]
+  const clock = { nowUs: () => nowUs, wallMs: () => 0 }
+  const studio = { id: 'studio' } as LiveStream
+  const { admit } = createAdmission({
+    isOverloaded: () => false,
+    streams: { find: () => studio, admit: () => studio, checkKey: () => undefined },
+    streamOfPort: () => undefined,
+    readJwtSecrets: always(['a'.repeat(32)]),
+    maxPublishers: 1,
+    clock,
+    sleep: () => Promise.reject(new Error('nothing to wait for')),
+    onRejected: (_remote, { code }) => {
+      if (code !== 'STREAM_KEY_INVALID') throw new Error(code)
+      total++
+      if (nowUs > (GUESS_SEC - 2) * 1e6) late++
+    },
+  })
+  const accept = createSrtAdmission(admit, defer)
+  const [responses, attempts]: [Buffer[], Attempt[]] = [[], []]
+  const endpoint = new Endpoint({
+    ...{ latencyMs: 120, maxLatencyMs: 8000, nowUs, random: createRandom(2).bytes },
+    ...{ idleTimeoutUs: 5_000_000, acceptTimeoutUs: 2_500_000 },
+    host: {
+      transmit: (datagram) => responses.push(wholeDatagram(datagram)),
+      request: (attempt) => attempts.push(attempt),
+      expire: () => undefined,
+      fail: (error) => {
+        throw error
+      },
+    },
+  })
+  for (let number = 0; number <= GUESS_SEC * 1000; number++) {
+    nowUs = number * 1000
+    const address = `10.0.${number % networks}.1`
+    const guesser = new HandshakeInitiator({
+      ...{ remoteAddress: '192.0.2.2', remotePort: 10_080, socketId: number + 1 },
+      ...{ latencyMs: 120, peerLatencyMs: 120, receiveWindowPackets: 8192 },
+      ...{ initialSequenceNumber: 0, startTimestampUs: 0, connectTimeoutUs: 3_000_000 },
+      streamId: draw(),
+      host: {
+        transmit: (datagram) =>
+          endpoint.handleDatagram(wholeDatagram(datagram), 5000, address, nowUs),
+        accepted: () => undefined,
+        refused: () => undefined,
+      },
+    })
+    guesser.start(nowUs)
+    for (const response of responses.splice(0)) guesser.handleDatagram(response, nowUs)
+    for (const attempt of attempts.splice(0)) {
+      const decision = await accept({ ...attempt, localPort: 10_080 }, signal)
+      if ('reject' in decision) endpoint.decide(attempt, decision, nowUs)
+    }
+    responses.splice(0)
+  }
+  return { total, perSec: late / 2 }
+}
 
 t.test('refuses a good key under overload, and restarts the reconnect grace', async (t) => {
   const secret = 'a secret of thirty-two characters'
