@@ -213,6 +213,13 @@ export const REFUSALS = {
   ADDRESS_IN_USE: { message: 'the address is in use: choose another port' },
 } as const satisfies Record<string, Refusal>
 
+/** Messages of `STREAM_NOT_FOUND` that say more: what to do, or what is done all the same. */
+export const NO_STREAM = {
+  start: 'no such stream: call start-stream before the encoder connects',
+  keyRevoked: 'no such stream; the key is refused from now on',
+  keysRevoked: 'no such stream; the keys issued for it so far are revoked',
+} as const
+
 export type ErrorCode = keyof typeof REFUSALS
 
 export function isErrorCode(text: unknown): text is ErrorCode {

@@ -13,7 +13,7 @@ import {
   type StreamKeyClaims,
 } from '../auth/stream-key.ts'
 import type { Clock } from '../timing/clock.ts'
-import { MillraceError } from '../errors.ts'
+import { MillraceError, NO_STREAM } from '../errors.ts'
 import type { Format } from '../hls/file-names.ts'
 import type { KickRequest, StartRequest, StopRequest } from '../api/requests.ts'
 import type { EncoderSource, KeyReport, StopReason, StreamRecord } from '../api/records.ts'
@@ -168,8 +168,7 @@ export class Streams {
     if (revoke) this.#floors.revoke(streamId, Math.max(wallMs, issuedMs))
     this.#resumption.end(streamId, wallMs)
     if (stream === undefined) {
-      const message = 'no such stream; the keys issued for it so far are revoked'
-      throw new MillraceError('STREAM_NOT_FOUND', revoke ? { message } : {})
+      throw new MillraceError('STREAM_NOT_FOUND', revoke ? { message: NO_STREAM.keysRevoked } : {})
     }
     stream.stop('api')
     return stream
@@ -184,10 +183,8 @@ export class Streams {
   revokeKey(streamId: string, keyId: string): LiveStream {
     this.#floors.revokeKey(streamId, keyId, this.#options.clock.wallMs())
     const stream = this.find(streamId)
-    if (stream === undefined) {
-      const message = 'no such stream; the key is refused from now on'
-      throw new MillraceError('STREAM_NOT_FOUND', { message })
-    }
+    if (stream === undefined)
+      throw new MillraceError('STREAM_NOT_FOUND', { message: NO_STREAM.keyRevoked })
     stream.disconnect('kicked', keyId)
     return stream
   }
@@ -352,10 +349,8 @@ export class Streams {
   }
 
   #resume(claims: StreamKeyClaims): LiveStream {
-    if (this.#closed || !this.#resumption.allows(claims)) {
-      const message = 'no such stream: call start-stream before the encoder connects'
-      throw new MillraceError('STREAM_NOT_FOUND', { message })
-    }
+    if (this.#closed || !this.#resumption.allows(claims))
+      throw new MillraceError('STREAM_NOT_FOUND', { message: NO_STREAM.start })
     const stream = this.#registry.start(claims.streamId, { resumed: true })
     this.#resumed.add(stream)
     stream.once('publish', () => this.#options.onResumed(stream))

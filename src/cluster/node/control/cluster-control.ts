@@ -28,7 +28,7 @@ import {
   type StartRequest,
   type StopRequest,
 } from '../../../api/requests.ts'
-import { MillraceError } from '../../../errors.ts'
+import { MillraceError, NO_STREAM } from '../../../errors.ts'
 import { makeClip } from '../../../service/archiving.ts'
 import type { NodeRoutes } from '../../../service/node-routes.ts'
 import type { Records } from '../../../service/records.ts'
@@ -129,8 +129,7 @@ export class ClusterControl implements StreamControl {
       revoke,
     })
     if (stopped.outcome === 'unknown' || this.#isForgotten(stopped.stream)) {
-      const message = 'no such stream; the keys issued for it so far are revoked'
-      throw new MillraceError('STREAM_NOT_FOUND', revoke ? { message } : {})
+      throw new MillraceError('STREAM_NOT_FOUND', revoke ? { message: NO_STREAM.keysRevoked } : {})
     }
     const { stream } = stopped
     return (await this.#tell(stream)) ?? this.#stored(stream)
@@ -138,10 +137,8 @@ export class ClusterControl implements StreamControl {
 
   async revokeKey(streamId: string, keyId: string): Promise<StreamRecord> {
     const registered = await this.#options.registry.revokeKey(streamId, keyId)
-    if (registered === undefined || this.#isForgotten(registered)) {
-      const message = 'no such stream; the key is refused from now on'
-      throw new MillraceError('STREAM_NOT_FOUND', { message })
-    }
+    if (registered === undefined || this.#isForgotten(registered))
+      throw new MillraceError('STREAM_NOT_FOUND', { message: NO_STREAM.keyRevoked })
     return (await this.#tell(registered)) ?? this.#stored(registered)
   }
 

@@ -25,7 +25,7 @@ import { isRefused, type NodeRequest } from '../call-node.ts'
 import { unavailable } from '../../registry/redis.ts'
 import type { Handover, RegisteredStream } from '../../registry/registered.ts'
 import type { Registry } from '../../registry/registry.ts'
-import { MillraceError } from '../../../errors.ts'
+import { MillraceError, NO_STREAM } from '../../../errors.ts'
 import type { MediaSource } from '../../../hls/playlist/earlier-segments.ts'
 import type { LiveStream } from '../../../stream/live-stream.ts'
 import { withTimeout, TimeoutError } from '../../../timing/time-limit.ts'
@@ -124,10 +124,8 @@ export class Claims {
   async #claimForEncoder(streamId: string): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const registered = await this.#options.registry.get(streamId)
-      if (registered === undefined || registered.status === 'STOPPED') {
-        const message = 'no such stream: call start-stream before the encoder connects'
-        throw new MillraceError('STREAM_NOT_FOUND', { message })
-      }
+      if (registered === undefined || registered.status === 'STOPPED')
+        throw new MillraceError('STREAM_NOT_FOUND', { message: NO_STREAM.start })
       await this.#askToYield(registered)
       if ((await this.#claimRegistered(registered)) !== undefined) return
     }
