@@ -3,20 +3,23 @@
  *
  * @module
  */
-import { keyIdOf, KeyList, type KeyFacts } from '../../../auth/key-list.ts'
+import { KeyFloors } from '../../../auth/key-floors.ts'
+import { KeyList } from '../../../auth/key-list.ts'
 import type { KeyReport } from '../../../api/records.ts'
 import type { RegisteredStream } from '../../registry/registered.ts'
 
-export function isKeyRevoked(
-  { keyFloorSec = 0, revokedKeys = [] }: Pick<RegisteredStream, 'keyFloorSec' | 'revokedKeys'>,
-  key: KeyFacts,
-): boolean {
-  return (key.issuedAtSec ?? 0) < keyFloorSec || revokedKeys.includes(keyIdOf(key))
+/** Revocations of one stream. */
+export function floorsOf({ id, keyFloorSec = 0, revokedKeys = [] }: RegisteredStream): KeyFloors {
+  const floors = new KeyFloors()
+  floors.raise(id, keyFloorSec)
+  for (const keyId of revokedKeys) floors.revokeKey(id, keyId, 0)
+  return floors
 }
 
 /** Keys that hold, as `status` has them. */
 export function reportKeys(registered: RegisteredStream, wallMs: number): readonly KeyReport[] {
-  const list = new KeyList((key) => isKeyRevoked(registered, key))
+  const floors = floorsOf(registered)
+  const list = new KeyList((key) => floors.isRevoked({ streamId: registered.id, ...key }))
   for (const [keyId, usedMs] of Object.entries(registered.keys)) list.add(keyId, wallMs, usedMs)
   return list.list(wallMs)
 }

@@ -19,7 +19,7 @@ import { randomBytes } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 import { Check } from 'typebox/value'
 import { StreamId } from '../../../api/requests.ts'
-import { isKeyRevoked } from '../registered/registered-keys.ts'
+import { floorsOf } from '../registered/registered-keys.ts'
 import type { StreamKeyClaims } from '../../../auth/stream-key.ts'
 import { isRefused, type NodeRequest } from '../call-node.ts'
 import { unavailable } from '../../registry/redis.ts'
@@ -111,11 +111,12 @@ export class Claims {
     return pending
   }
 
-  async #admit({ streamId, ...key }: StreamKeyClaims): Promise<void> {
+  async #admit(key: StreamKeyClaims): Promise<void> {
+    const { streamId } = key
     const { registry, owned } = this.#options
     // Each encoder is judged by its own key, though one claim serves all who call at the same time.
     const registered = await registry.get(streamId)
-    if (registered !== undefined && isKeyRevoked(registered, key))
+    if (registered !== undefined && floorsOf(registered).isRevoked(key))
       throw new MillraceError('STREAM_KEY_REVOKED')
     await this.#pending.get(streamId)?.catch(() => undefined)
     if (!owned.has(streamId)) await this.#once(streamId, () => this.#claimForEncoder(streamId))
