@@ -72,10 +72,16 @@ export class KeyList {
     this.#usedMs.delete(oldest![0])
   }
 
+  /** Times of the latest use of the keys that hold, in milliseconds since 1970, 0 without any, by key id. */
+  uses(wallMs: number): Record<string, number> {
+    this.#dropBad(wallMs)
+    return Object.fromEntries(this.#usedMs)
+  }
+
   /** Keys that hold, the one issued last first. */
   list(wallMs: number): ListedKey[] {
-    this.#dropBad(wallMs)
-    return [...this.#usedMs].map(describe).toSorted((one, other) => issuedMs(other) - issuedMs(one))
+    const keys = Object.entries(this.uses(wallMs)).map(describe)
+    return keys.toSorted((one, other) => issuedMs(other) - issuedMs(one))
   }
 
   /** Drops keys that have expired or are revoked. */

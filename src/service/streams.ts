@@ -205,6 +205,11 @@ export class Streams {
     return this.#keys.get(stream)?.list(this.#options.clock.wallMs()) ?? []
   }
 
+  /** See `KeyList.uses`. */
+  keyUsesOf(stream: LiveStream): Readonly<Record<string, number>> {
+    return this.#keys.get(stream)?.uses(this.#options.clock.wallMs()) ?? {}
+  }
+
   /**
    * Finds or resumes the stream of a verified key.
    *

@@ -81,6 +81,11 @@ t.test('lists keys that hold, with their latest use, the newest first', async (t
   t.strictSame(list.list(NOW_MS + 120_000), [backup, main, undated], 'without the expired')
   revoked = 'backup'
   t.strictSame(list.list(NOW_MS + 120_000), [main, undated], 'without the revoked')
+  t.strictSame(list.uses(NOW_MS + 120_000), {
+    [main.keyId]: NOW_MS + 9,
+    [undated.keyId]: NOW_MS + 1,
+  })
+  t.strictSame(new KeyList(VALID).uses(NOW_MS), {})
 })
 
 t.test('keeps the keys that were issued or used last', async (t) => {

@@ -93,7 +93,7 @@ export class ClusterMember implements Cluster {
       logger,
       lingerMs: hls.lingerSec * 1000,
       readLeaseSince: () => this.#lease.sinceMs,
-      keysOf: (stream) => streams.keysOf(stream),
+      keyUsesOf: (stream) => streams.keyUsesOf(stream),
       leave: (stream) => streams.leave(stream),
       reclaim: (streamId) => void this.#claims.claim(streamId).catch(() => undefined),
     })

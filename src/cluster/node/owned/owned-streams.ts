@@ -8,7 +8,7 @@ import { OwnerWrites, type Loss } from './owner-writes.ts'
 import type { Handover, RegisteredStream } from '../../registry/registered.ts'
 import type { RunName } from '../../registry/outboxes.ts'
 import type { Registry } from '../../registry/registry.ts'
-import type { KeyReport, StopReason, StreamState, StreamRecord } from '../../../api/records.ts'
+import type { StopReason, StreamState, StreamRecord } from '../../../api/records.ts'
 import type { Logger } from '../../../logger.ts'
 import type { LiveStream } from '../../../stream/live-stream.ts'
 import type { MediaBackup } from '../backup/media-backup.ts'
@@ -44,8 +44,8 @@ interface OwnedStreamsOptions {
   readonly backup: Pick<MediaBackup, 'follow' | 'flush'> | undefined
   readonly lingerMs: number
   readonly readLeaseSince: () => number | undefined
-  /** Stream keys of a stream of this node that hold. */
-  readonly keysOf: (stream: LiveStream) => readonly KeyReport[]
+  /** Stream keys of a stream of this node, see `KeyList.uses`. */
+  readonly keyUsesOf: (stream: LiveStream) => Readonly<Record<string, number>>
   /** Forgets a stream that another node continues. */
   readonly leave: (stream: LiveStream) => void
   /** Claims a stream of this node again. */
@@ -108,7 +108,7 @@ export class OwnedStreams {
       readWhole: () => ({
         ...past,
         ...encodeCheckpoint(stream.checkpoint),
-        keys: usesOf(this.#options.keysOf(stream)),
+        keys: this.#options.keyUsesOf(stream),
       }),
       onLost: (loss) => this.#lose(owned, loss),
       onError: (err) => log.error({ err }, 'the registry cannot take what the stream has done'),
@@ -277,11 +277,4 @@ function describeOwner({ owner = '', fence }: RegisteredStream) {
 
 function runningStatus(status: StreamState): Exclude<StreamState, 'STOPPED'> {
   return status === 'STOPPED' ? 'INTERRUPTED' : status
-}
-
-/** Times of the latest use of keys, as the registry has them. */
-function usesOf(keys: readonly KeyReport[]): Record<string, number> {
-  return Object.fromEntries(
-    keys.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt?.getTime() ?? 0]),
-  )
 }

@@ -20,7 +20,7 @@ t.test('ends that a failover has lost are announced for as long as it takes', as
   const owned = new OwnedStreams({
     ...{ node: 'a', registry, backup: undefined, lingerMs: 60_000, logger: createLogger('silent') },
     readLeaseSince: () => undefined,
-    keysOf: () => [],
+    keyUsesOf: () => ({}),
     leave: (stream) => t.fail(`${stream.id} is left`),
     reclaim: (streamId) => t.fail(`${streamId} is claimed again`),
   })

@@ -112,7 +112,7 @@ t.test('a stopped stream that cannot be served is adopted in a later round', asy
   const owned = new OwnedStreams({
     ...{ node: 'b', registry, backup: undefined, lingerMs: 60_000, logger: createLogger('silent') },
     readLeaseSince: () => undefined,
-    keysOf: () => [],
+    keyUsesOf: () => ({}),
     leave: () => undefined,
     reclaim: () => undefined,
   })
