@@ -51,7 +51,7 @@ export interface RegisteredStream {
   readonly keyFloorSec?: number
   /** Ids of stream keys that are revoked alone; not in lists, and absent without any. */
   readonly revokedKeys?: readonly string[]
-  /** Stream keys that were issued or used in this run: time of the latest use in ms, 0 without any, by key id. */
+  /** Stream keys that were issued or used in this run: time of the latest use in ms, 0 without any, by key id; empty in lists. */
   readonly keys: Readonly<Record<string, number>>
   /** Time of issue of the keys of this call, in seconds since 1970: of `start` alone. */
   readonly issuedAtSec?: number

@@ -467,7 +467,7 @@ export class RegistryModel {
         return []
       }
       const { ownerUrl: _1, keyFloorSec: _2, revokedKeys: _3, ...listed } = stream
-      return [listed]
+      return [{ ...listed, keys: {} }]
     })
   }
 
