@@ -66,6 +66,7 @@ const operation = fc.oneof(
     id,
     value: small,
   }),
+  fc.record({ type: fc.constant('use-keys' as const), id, sec: fc.constantFrom(0, 30) }),
   fc.record({
     type: fc.constant('claim' as const),
     id,
@@ -210,6 +211,12 @@ function callsOf(
         ? [(r) => r.useKey(step.id, keyId)]
         : [(r) => r.revokeKey(step.id, keyId)]
     }
+    // More than a record has.
+    case 'use-keys':
+      return Array.from({ length: 55 }, (_, index): Call => {
+        const keyId = `${START_MS / 1000 + step.sec + index}-9000-main`
+        return (r) => r.useKey(step.id, keyId)
+      })
     case 'update': {
       const options = step.value < 0 ? {} : { [`s${step.value % 2}`]: { n: step.value } }
       return [(r) => r.update(step.id, options)]
