@@ -11,6 +11,15 @@ function issue(floors: KeyFloors, streamId: string, wallMs: number) {
   return { streamId, issuedAtSec, expiresAtSec: issuedAtSec + 7200 }
 }
 
+/** A revoked key and the next one, which is dated ahead of the clock; it is revoked as well. */
+function issueAhead(floors: KeyFloors) {
+  const leaked = issue(floors, 'studio', NOW_MS)
+  floors.revokeKey('studio', keyIdOf(leaked), NOW_MS)
+  const ahead = issue(floors, 'studio', NOW_MS)
+  floors.revokeKey('studio', keyIdOf(ahead), NOW_MS)
+  return { leaked, ahead }
+}
+
 t.test('revokes keys issued before a revocation, and none issued after it', async (t) => {
   const floors = new KeyFloors()
   const before = issue(floors, 'studio', NOW_MS)
@@ -106,10 +115,7 @@ t.test('revokes one key of a stream, and none that is issued later', async (t) =
 
 t.test('revokes all keys, also one that was issued later than the clock says', async (t) => {
   const floors = new KeyFloors()
-  const leaked = issue(floors, 'studio', NOW_MS)
-  floors.revokeKey('studio', keyIdOf(leaked), NOW_MS)
-  const ahead = issue(floors, 'studio', NOW_MS)
-  floors.revokeKey('studio', keyIdOf(ahead), NOW_MS)
+  issueAhead(floors)
   const furtherAhead = issue(floors, 'studio', NOW_MS)
   floors.revoke('studio', NOW_MS)
   t.ok(floors.isRevoked(furtherAhead))
@@ -140,10 +146,7 @@ t.test('refuses older keys, too, once more than 100,000 keys are revoked', async
 
 t.test('beyond 100,000 revoked keys, one that was issued ahead stays refused', async (t) => {
   const floors = new KeyFloors()
-  const leaked = issue(floors, 'studio', NOW_MS)
-  floors.revokeKey('studio', keyIdOf(leaked), NOW_MS)
-  const ahead = issue(floors, 'studio', NOW_MS)
-  floors.revokeKey('studio', keyIdOf(ahead), NOW_MS)
+  const { leaked, ahead } = issueAhead(floors)
   const never = { ...leaked, issuedAtSec: 9e9, expiresAtSec: 9e9 + 1 }
   floors.revokeKey('other', keyIdOf(never), NOW_MS)
   for (let i = 0; i < 100_000; i++) floors.revokeKey(`s${i}`, keyIdOf(leaked), NOW_MS)
