@@ -34,15 +34,13 @@ import { reportPlaylist, reportStream } from './stream-report.ts'
 import { EventQueue } from './event-queue.ts'
 import { continueStream } from './continuation.ts'
 import type { LiveStreamOptions, StreamConfiguration, StreamPolicy } from './live-stream-options.ts'
+import { KeyExpiry, type ExpiringKey } from './key-expiry.ts'
 import { LifeCycle } from './life-cycle.ts'
 import { Slate } from './slate.ts'
 import { Source } from './source.ts'
 import { Sources, type SourceChange } from './sources.ts'
 import { Totals } from './totals.ts'
 import { workOfInsertion, workOfPackaging, workOfPlacing, workOfSamples } from './work-budget.ts'
-
-/** Time before the expiry of a key from which on its encoder is warned of. */
-const KEY_EXPIRING_SEC = 600
 
 /**
  * Media that a switch may repeat: it begins with a key frame of the past, so that no media is missing. More would add to the
@@ -71,7 +69,7 @@ export interface StreamEvents {
   /** The encoder disconnected or sends no media; the playlist stops growing until media arrives. */
   interrupted: [event: { reason: InterruptionReason }]
   /** The key of the connected encoder expires within 10 minutes. Emitted once for each key. */
-  'key-expiring': [event: { source: EncoderSource; expiresAt: Date }]
+  'key-expiring': [key: ExpiringKey]
   /** A warning begins: a problem that the operator should fix. */
   warning: [warning: Warning]
   /** A listener that the stream is sent to (`push_urls`) is connected, or lost. @param remote  `host:port` */
@@ -111,8 +109,9 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   #configuration: StreamConfiguration
   readonly #sources: Sources
   readonly #readers = new Readers()
-  /** Expiries of the keys that were announced last. */
-  readonly #announcedExpiryMs = new Map<SourceName, number>()
+  readonly #keyExpiry = new KeyExpiry((key) =>
+    this.#events.push(() => this.emit('key-expiring', key)),
+  )
   /** Cost of packaging that a budget has paid. */
   #packagedUs = 0
   #hasLeft = false
@@ -619,7 +618,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       const observed = source.publication.observe(figures, nowUs)
       if (source === this.#sources.onAir)
         facts.push(...observed, ...this.#packager.facts, ...this.#audio.facts)
-      facts.push(...this.#watchKey(source))
+      facts.push(...this.#keyExpiry.observe(source.encoder, this.#options.clock.wallMs()))
     }
     this.#warnings.observe(facts, nowUs)
     for (const source of this.#sources.all) this.#dismissIfExcessive(source, nowUs)
@@ -639,19 +638,6 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       this.#report(excess)
       source.dismiss('bitrate-exceeded')
     }
-  }
-
-  #watchKey({ encoder }: Source): WarningFact[] {
-    const { source = 'main', keyExpiresAtMs } = encoder
-    if (keyExpiresAtMs === undefined) return []
-    const leftSec = (keyExpiresAtMs - this.#options.clock.wallMs()) / 1000
-    if (leftSec > KEY_EXPIRING_SEC) return []
-    if (keyExpiresAtMs !== this.#announcedExpiryMs.get(source)) {
-      this.#announcedExpiryMs.set(source, keyExpiresAtMs)
-      const expiresAt = new Date(keyExpiresAtMs)
-      this.#events.push(() => this.emit('key-expiring', { source, expiresAt }))
-    }
-    return [{ code: 'KEY_EXPIRING', leftSec }]
   }
 
   #interrupt(reason: InterruptionReason): void {
