@@ -61,7 +61,9 @@ export class MemoryStore {
   /** Folders of a run, in order. */
   get folders(): string[] {
     const indexes = [...this.files.keys()].filter((key) => key.endsWith('/index.json'))
-    return indexes.map((key) => key.slice(0, key.lastIndexOf('/')))
+    return indexes
+      .map((key) => key.slice(0, key.lastIndexOf('/')))
+      .toSorted((a, b) => a.localeCompare(b, undefined, { numeric: true }))
   }
 }
 
