@@ -173,6 +173,7 @@ function listSegment(
       ...(map !== mapBefore && { map }),
     },
     map: map ?? mapBefore,
+    partCount: 0,
     parts: [],
     isEarlier: true,
     nextDateTimeMs: undefined,

@@ -182,6 +182,7 @@ export class LivePlaylist {
         ...(map !== mapBefore && { map }),
       },
       map,
+      partCount: segment.parts.length,
       parts: segment.parts.map(listPart),
       dropped: false,
       longestPlaylistSec: 0,

@@ -4,6 +4,7 @@
  * @module
  */
 import { mixVideoRanges, type VideoRange } from '../../codec/video-parameters.ts'
+import { PART_BYTES } from '../store/part-files.ts'
 import type { WindowSize } from '../store/memory-share.ts'
 import type { PlaylistPart, PlaylistSegment } from './playlist.ts'
 import type { FileStore } from '../store/file-store.ts'
@@ -39,6 +40,8 @@ export interface ListedSegment {
   readonly segment: PlaylistSegment & { gap: boolean }
   /** URI of its init segment; of a gap, that of the segment before; undefined without. */
   readonly map: string | undefined
+  /** Number of its parts whose objects the cache counts. */
+  readonly partCount: number
   /** Parts of the segment; none once they have left the playlist. */
   parts: readonly PlaylistPart[]
   /** Whether an earlier process listed the segment, with parts that are not known. */
@@ -129,7 +132,11 @@ export class PlaylistWindow {
   measure(wantedSegments: number, targetDurationSec: number | undefined): WindowSize {
     const { length } = this.#entries
     if (length === 0) return { minBytes: 0, wantedBytes: 0 }
-    const averageBytes = this.#entries.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) / length
+    const totalBytes = this.#entries.reduce(
+      (sum, { sizeBytes, partCount }) => sum + sizeBytes + partCount * PART_BYTES,
+      0,
+    )
+    const averageBytes = totalBytes / length
     const averageSec = this.durationSec / length
     const minSegments = Math.min(
       MAX_WINDOW_SEGMENTS,

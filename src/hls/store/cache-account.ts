@@ -22,6 +22,7 @@ export interface SegmentOwner {
 export interface CachedSegment {
   readonly owner: SegmentOwner
   readonly file: StreamFile
+  /** Size of its media and of the objects of its parts. */
   readonly sizeBytes: number
 }
 

@@ -132,7 +132,8 @@ export class FileStore {
    * @returns false if the cache has no room for it
    */
   put(name: string, file: StreamFile, nowMs: number): boolean {
-    const hasRoom = this.#cache.put(this.#owner, name, { file, nowMs })
+    const partsBytes = this.#parts.sizeOf(name)
+    const hasRoom = this.#cache.put(this.#owner, name, { file, partsBytes, nowMs })
     this.#parts.complete(name, hasRoom ? file : undefined)
     return hasRoom
   }

@@ -1,6 +1,6 @@
 /**
  * Files of the parts of one stream's segments. A part shares the media of its segment, so it is available while its segment
- * is open or in the cache. Its names, file object and views take about 600 bytes more, which `CACHE_MAX_MIB` does not count.
+ * is open or in the cache, which counts its objects with the segment.
  * The playlist drops it earlier, but a player that has stalled may still request it (RFC 8216bis 6.2.2).
  *
  * @module
@@ -8,6 +8,9 @@
 import type { StreamFile } from './stream-file.ts'
 
 type FilesByUri = Map<string, StreamFile>
+
+/** Memory of a part beside its media: of its names, file object and views. */
+export const PART_BYTES = 600
 
 /** `add` each part, then `complete` its segment. */
 export class PartFiles {
@@ -27,6 +30,11 @@ export class PartFiles {
   get(uri: string): StreamFile | undefined {
     const segmentUri = this.#segmentUris.get(uri)
     return segmentUri === undefined ? undefined : this.#filesOf(segmentUri)?.get(uri)
+  }
+
+  /** Memory of the objects of the parts of a segment that is not complete. */
+  sizeOf(segmentUri: string): number {
+    return (this.#open.get(segmentUri)?.size ?? 0) * PART_BYTES
   }
 
   add(uri: string, file: StreamFile, segmentUri: string): void {

@@ -100,16 +100,21 @@ export class SegmentCache {
    * Adds a segment, which its owner's playlist lists from now on. The cache owns the chunks, even of a refused segment.
    *
    * @param uri  unique in the process: it contains the epoch of the stream
+   * @param segment.partsBytes  memory of the objects of its parts; default 0
    * @returns false if there is no room for it
    */
   put(
     owner: SegmentOwner,
     uri: string,
-    { file, nowMs }: { file: StreamFile; nowMs: number },
+    {
+      file,
+      partsBytes = 0,
+      nowMs,
+    }: { readonly file: StreamFile; readonly partsBytes?: number; readonly nowMs: number },
   ): boolean {
     if (this.#entries.has(uri))
       throw new Error(`${uri} is in the cache already: expected a URI of its own`)
-    const sizeBytes = totalBytes(file.chunks)
+    const sizeBytes = totalBytes(file.chunks) + partsBytes
     const account = this.#account(owner)
     account.shortest = false
     account.idle = false

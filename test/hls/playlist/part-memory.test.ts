@@ -55,6 +55,29 @@ t.test('parts of a segment that the cache refuses become gaps', async (t) => {
   loan.end!()
 })
 
+t.test(
+  'parts count with their objects, so that a long window of small ones is shortened',
+  async (t) => {
+    const cache = new SegmentCache({ maxBytes: 256 * 1024 })
+    const presentation = new LivePresentation({
+      ...{ cache, epoch: 'e', formats: ['cmaf'], playlistSegments: 20 },
+    })
+    const source = new PartSource(presentation)
+    source.segment()
+    source.segment()
+    presentation.setTarget(2, 0.208)
+    // Their media alone is 75 KB, less than the share of a window.
+    for (let index = 0; index < 50; index++) source.segment(20, { durationSec: 0.1 })
+    const { files } = presentation
+    const serials = Array.from({ length: source.serial }, (_, serial) => serial)
+    const uris = serials.map((serial) => partUri('e', 'cmaf-video-1', serial))
+    const kept = uris.filter((uri) => files.availability(uri) === 'current')
+    t.ok(kept.length * (188 + 570) <= 256 * 1024, `${kept.length} parts`)
+    t.match(cache.stats, { refused: 0, releasedEarly: 0 })
+    t.ok(presentation.listedSegments < 20)
+  },
+)
+
 t.test('an idle stream that gives a segment gives its parts', async (t) => {
   const cache = new SegmentCache({ maxBytes: 40 * SLAB_BYTES })
   const idle = startStream(cache, 'idle')
