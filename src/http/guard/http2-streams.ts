@@ -19,8 +19,8 @@ export const HTTP2_OPTIONS = {
   settings: {
     // The minimum that RFC 9113 section 6.5.2 recommends.
     maxConcurrentStreams: 100,
-    // As for HTTP/1.1 (`--max-http-header-size`).
-    maxHeaderListSize: 16 * 1024,
+    // As for HTTP/1.1 (`maxHeaderSize`): a request holds its head until it is answered.
+    maxHeaderListSize: 8192,
     enablePush: false,
     // What a client may send of a body that nobody reads. Bodies of the API are smaller, or come in several round trips.
     initialWindowSize: 4 * 1024,

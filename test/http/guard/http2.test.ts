@@ -78,6 +78,15 @@ t.test(
   },
 )
 
+t.test('refuses a head above 8 KiB, as over HTTP/1.1, and the connection goes on', async (t) => {
+  const { app } = await serveSegments(t)
+  const session = await openSession(t, app)
+  const ask = (sizeBytes: number) =>
+    callStream(session, 'GET', '/video/demo/small.ts', { headers: { x: 'y'.repeat(sizeBytes) } })
+  await t.rejects(ask(8192), /NGHTTP2_ENHANCE_YOUR_CALM/)
+  t.match(await ask(7800), { status: 200 })
+})
+
 t.test('counts resets without an error, too', async (t) => {
   const { app } = await serveSegments(t)
   const socket = (await startTls(connect(app.port, '127.0.0.1')))!
