@@ -136,8 +136,12 @@ const TRACK_US = 1
 /** Cost of a segmentation descriptor. */
 const SEGMENTATION_US = 3
 
-/** CPU cost of a generated PES packet of silence, or of video that is repeated. */
-const INSERTED_PES_US = 4
+/** CPU cost of a PES packet that is made anew, as on another clock, and of each of its transport packets. */
+const MADE_PES_US = 1
+const MADE_PACKET_US = 0.2
+
+/** Further CPU cost of a PES packet of silence, or of video that is repeated. */
+const INSERTED_PES_US = 3
 
 /** Cost of a segment, a part or a gap: its events, and a playlist that is rendered anew and sent to all viewers. */
 const SEGMENT_US = 100
@@ -214,7 +218,13 @@ export function workOfMedia(output: DemuxerOutput): number {
 export function workOfInsertion(output: DemuxerOutput, outputs: readonly DemuxerOutput[]): number {
   const addedBytes = outputs.reduce((sum, each) => sum + sizeOf(each), 0) - sizeOf(output)
   const packetsUs = (Math.max(0, addedBytes) / PACKET_BYTES) * COUNTER_US.addedPackets
-  return Math.max(0, outputs.length - 1) * INSERTED_PES_US + packetsUs
+  const insertedUs = Math.max(0, outputs.length - 1) * INSERTED_PES_US + packetsUs
+  return outputs.reduce((sum, each) => sum + workOfMaking(each, output), insertedUs)
+}
+
+function workOfMaking(made: DemuxerOutput, sent: DemuxerOutput): number {
+  if (made.type !== 'unit' || (sent.type === 'unit' && made.unit === sent.unit)) return 0
+  return MADE_PES_US + (made.unit.sizeBytes / PACKET_BYTES) * MADE_PACKET_US
 }
 
 function sizeOf(output: DemuxerOutput): number {

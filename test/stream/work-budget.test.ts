@@ -74,3 +74,17 @@ t.test('video that is repeated costs its transport packets', async (t) => {
   t.ok(workOfInsertion(audio, [audio, audio]) < 10, 'silence')
   t.equal(workOfInsertion(audio, []), 0)
 })
+
+t.test(
+  'a PES packet on another clock costs, and so does each of its transport packets',
+  async (t) => {
+    for (const sizeBytes of [100, 100_000]) {
+      const sent = videoUnit(0, { sizeBytes })
+      const packets = sent.sizeBytes / 188
+      // `shiftUnit` takes 0.9 µs, and 0.17 µs for each transport packet.
+      const costUs = workOfInsertion(unit(sent), [unit({ ...sent })])
+      t.ok(costUs >= 0.9 + 0.17 * packets && costUs < 5 + 0.3 * packets, `${costUs} µs`)
+      t.equal(workOfInsertion(unit(sent), [unit(sent)]), 0, 'as sent')
+    }
+  },
+)
