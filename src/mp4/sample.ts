@@ -44,7 +44,7 @@ export interface SampleStats {
   samples: number
   /** Init segments created. */
   initSegments: number
-  /** Access units and audio frames dropped because no sample can express them, or because they overlap. */
+  /** Access units and audio frames dropped: no sample can express them, they overlap, or too many wait for the video. */
   dropped: number
   /** Bytes skipped since they belong to no audio frame. */
   skippedBytes: number

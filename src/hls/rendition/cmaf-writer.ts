@@ -74,6 +74,15 @@ interface Open {
 /** Rounding of the time of an audio frame to samples and back. */
 const ROUNDING_TICKS = 2
 
+/** Memory of a held sample beside its bytes: of its objects. */
+const SAMPLE_BYTES = 400
+
+/**
+ * Maximum memory of the held samples of audio: of what waited for 20 s of media, see `TrackQueue`. Frames of other sample rates
+ * between them begin a clock anew, and so may be further ahead of the video with each PES packet.
+ */
+const MAX_HELD_AUDIO_BYTES = 4 * 1024 * 1024
+
 /** Digits of the hash in the name of an init segment. */
 const HASH_DIGITS = 12
 
@@ -88,6 +97,8 @@ export class CmafWriter implements MediaWriter {
   /** Parameter sets at the end of the latest timeline. */
   #parameterSets: readonly ParameterSet[] = []
   #held: HeldSample[] = []
+  /** Memory of the held samples. */
+  #heldBytes = 0
   #events: Id3Event[] = []
   #eventBytes = 0
   #eventId = 0
@@ -130,7 +141,8 @@ export class CmafWriter implements MediaWriter {
   }
 
   get sizeBytes(): number {
-    return (this.#open?.sizeBytes ?? 0) + this.#fragments.mediaBytes + this.#eventBytes
+    const heldBytes = this.#heldBytes + this.#eventBytes
+    return (this.#open?.sizeBytes ?? 0) + this.#fragments.mediaBytes + heldBytes
   }
 
   get open(): CarriedTracks | undefined {
@@ -185,9 +197,14 @@ export class CmafWriter implements MediaWriter {
         this.#latestTicks = this.#toTicks(sample.decodeTicks, sample.format)
         // As at each boundary, a frame that begins before it is on the other side.
         if (this.#latestTicks < this.#startTicks - ROUNDING_TICKS) continue
+        if (this.#heldBytes > MAX_HELD_AUDIO_BYTES) {
+          this.#options.samples.dropped++
+          continue
+        }
       } else if (!sample.continues) this.#latestTicks = ticks
       // A second field is written with the first one: its bytes are views into the input.
       this.#held.push({ sample, ticks: this.#latestTicks, unit })
+      this.#heldBytes += sample.sizeBytes + SAMPLE_BYTES
     }
   }
 
@@ -260,6 +277,7 @@ export class CmafWriter implements MediaWriter {
     this.#parameterSets = this.#reader?.parameterSets ?? this.#parameterSets
     this.#reader = undefined
     this.#held = []
+    this.#heldBytes = 0
     this.#nextTicks = undefined
     this.#silentTicks = 0
     this.#repeatedUntilTicks = 0
@@ -267,7 +285,9 @@ export class CmafWriter implements MediaWriter {
 
   #takeHeld(untilTicks: number): HeldSample[] {
     const count = this.#held.findIndex((held) => !isDue(held, untilTicks))
-    return this.#held.splice(0, count === -1 ? Infinity : count)
+    const taken = this.#held.splice(0, count === -1 ? Infinity : count)
+    for (const { sample } of taken) this.#heldBytes -= sample.sizeBytes + SAMPLE_BYTES
+    return taken
   }
 
   #append({ sample, unit }: HeldSample): void {

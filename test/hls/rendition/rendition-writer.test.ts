@@ -4,6 +4,7 @@ import type { Segment } from '../../../src/hls/store/segment.ts'
 import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import type { Track } from '../../../src/mpegts/track.ts'
+import { adtsFrames } from '../../support/access-units.ts'
 import { continuityFaults, readPackets, readPmt, readPtsTicks } from '../../support/ts-reader.ts'
 import {
   AUDIO,
@@ -458,6 +459,29 @@ t.test('all waiting units together have a limit', async (t) => {
     mostBytes > 900_000 && mostBytes < 1_500_000,
     `${mostBytes}: two segments, beside the open one`,
   )
+})
+
+t.test('audio frames ahead of the video count while they wait, and have a limit', async (t) => {
+  const packager = new Packager({
+    ...{ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, formats: ['cmaf'] },
+  })
+  packager.push(program(programOf(VIDEO, AUDIO)), WALL_MS)
+  // Frames of 8 kHz last 0.13 s, so that a PES packet has 51 s of them; the first frames, of 48 kHz, begin a clock anew.
+  const slow = adtsFrames(400, 8)
+  for (let at = 2; at < slow.length; at += 8) slow[at] = 0x6c
+  const payload = Buffer.concat([adtsFrames(4, 8), slow])
+  const audio = audioUnits(CLIP_START_TICKS, 200).map((value) => ({ ...value, payload }))
+  let mostBytes = 0
+  for (const value of interleave(
+    { units: videoUnits({ frames: 1000, framesPerGop: 1000 }) },
+    { units: audio },
+  )) {
+    packager.push(unit(value), WALL_MS)
+    mostBytes = Math.max(mostBytes, packager.queuedBytes)
+  }
+  const { dropped } = packager.sampleStats
+  t.ok(mostBytes > 4e6 && mostBytes < 6e6, `${mostBytes} bytes`)
+  t.ok(dropped > 50_000, `${dropped} of 80,000 are dropped`)
 })
 
 t.test(
