@@ -71,3 +71,11 @@ export interface Repetition {
   /** Whether that is a frame as sent. */
   readonly isLast: boolean
 }
+
+/** Memory of a PES packet beside its bytes: of its objects and buffers. */
+const UNIT_BYTES = 1024
+
+/** Memory of a PES packet that is kept with its payload. */
+export function memoryOf({ sizeBytes, payload }: PesUnit): number {
+  return sizeBytes + payload.length + UNIT_BYTES
+}

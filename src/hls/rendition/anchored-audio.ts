@@ -8,7 +8,7 @@
 import { storePackets } from '../../mpegts/mux/packet-memory.ts'
 import { shiftUnit } from '../../mpegts/mux/shift-unit.ts'
 import { Silence } from '../../mpegts/mux/silence.ts'
-import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { memoryOf, type PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { isSameTrackLayout, type Track } from '../../mpegts/track.ts'
 import { MAX_SKEW_TICKS } from '../cut/timeline.ts'
@@ -43,9 +43,9 @@ const MAX_SILENCE_TICKS = 10 * TICKS_PER_SEC
 /** Distance from the clock of the video that is none: times as sent stay as they are. */
 const MAX_UNSEEN_TICKS = 0.05 * TICKS_PER_SEC
 
-/** Bounds of the audio that waits for the other track to jump too. */
+/** Bounds of the audio that waits for the other track to jump too: its memory is that of 1 MiB of transport packets. */
 const MAX_HELD_PACKETS = 512
-const MAX_HELD_BYTES = 1024 * 1024
+const MAX_HELD_BYTES = 2.5 * 1024 * 1024
 
 /**
  * Inputs: `describe` the track with each program, `push` each of its PES packets, `advance` with each one of the video, then
@@ -90,6 +90,11 @@ export class AnchoredAudio {
   /** Duration of the audio without video beside it. */
   get aloneTicks(): number {
     return this.#aloneTicks
+  }
+
+  /** Memory of the PES packets that wait. */
+  get heldBytes(): number {
+    return this.#heldBytes
   }
 
   /** Whether it stays away, so that silence is due. */
@@ -228,7 +233,7 @@ export class AnchoredAudio {
     if (this.#held.length === 0) this.#heldAtTicks = mediaTicks
     const chunks = [storePackets(unit.chunks, unit.sizeBytes)]
     this.#held.push({ ...unit, chunks })
-    this.#heldBytes += unit.sizeBytes
+    this.#heldBytes += memoryOf(unit)
   }
 
   /** Whether the track is for good on another clock than the audio before and the video. */

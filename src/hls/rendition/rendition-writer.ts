@@ -325,6 +325,7 @@ export class RenditionWriter {
     }
   }
 
+  /** Parameter sets that CMAF inserts count once they are written: 10 KB of a sample at most, see `ParameterSets`. */
   #hasRoom(bytes: number): boolean {
     return this.openBytes + bytes <= this.#options.maxSegmentBytes
   }

@@ -93,9 +93,11 @@ export class SteadyAudio {
     return facts
   }
 
-  /** Size of the copies of the newest GOP. */
+  /** Memory of the newest GOP and of the audio that waits. */
   get heldBytes(): number {
-    return this.#video.sizeBytes
+    let sizeBytes = this.#video.sizeBytes
+    for (const { heldBytes } of this.#lines.values()) sizeBytes += heldBytes
+    return sizeBytes
   }
 
   /** Ends the silence and the dropping of late audio; the next encoder has clocks of its own. */

@@ -5,7 +5,7 @@
  */
 import type { Track } from '../../mpegts/track.ts'
 import type { CarriedTracks } from './rendition-tracks.ts'
-import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { memoryOf, type PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { MAX_SKEW_TICKS, MAX_STEP_BACK_TICKS, SNAP_TICKS } from '../cut/timeline.ts'
 
@@ -14,9 +14,6 @@ const MAX_WAITING_BYTES: Readonly<Partial<Record<Track['kind'], number>>> = {
   audio: 2 * 1024 * 1024,
   data: 512 * 1024,
 }
-
-/** Memory of a PES packet beside its bytes: of its objects and buffers. */
-const UNIT_BYTES = 1024
 
 /** Memory of the waiting PES packets of a stream. One that waits in two renditions counts twice, though they share it. */
 export interface WaitingMemory {
@@ -334,8 +331,4 @@ export class TrackQueue {
     this.#sizeBytes += bytes
     this.#memory.bytes += bytes
   }
-}
-
-function memoryOf({ sizeBytes, payload }: PesUnit): number {
-  return sizeBytes + payload.length + UNIT_BYTES
 }

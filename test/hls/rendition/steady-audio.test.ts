@@ -285,6 +285,25 @@ t.test('the clock of one track that jumps alone is followed by the audio', async
   }
 })
 
+t.test('audio that waits for the video to jump too counts with its payloads', async (t) => {
+  const steady = new SteadyAudio(POLICY)
+  const video = videoUnits({ fromTicks: FROM, frames: 30, framesPerGop: 30 })
+  const lanes = interleave({ units: video }, { units: audioUnits(FROM, 5) })
+  for (const output of [layout, ...lanes.map(unit)]) steady.push(output)
+  const before = steady.heldBytes
+  const [first, ...held] = audioUnits(FROM + 1000 * SEC, 600)
+  steady.push(unit(first!))
+  const { sizeBytes, payload } = first!
+  t.ok(steady.heldBytes - before > sizeBytes + payload.length)
+  let mostBytes = 0
+  for (const value of held) {
+    steady.push(unit(value))
+    mostBytes = Math.max(mostBytes, steady.heldBytes - before)
+  }
+  t.ok(mostBytes > 500 * (sizeBytes + payload.length) && mostBytes < 3e6, `${mostBytes} bytes`)
+  t.equal(steady.heldBytes, before, 'none waits for ever')
+})
+
 t.test('clocks that jump together stay as they are', async (t) => {
   const video = videoUnits({ fromTicks: FROM, frames: 600, framesPerGop: 60 })
   const audio = audioUnits(FROM, 116)
