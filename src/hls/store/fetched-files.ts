@@ -12,11 +12,14 @@ import type { StreamFile } from './stream-file.ts'
 /** Time for which a failure answers those who ask again, and minimum lifetime of a file: all who wait get it. */
 export const FAILURE_MS = 250
 
+/** Memory of a file beside its bytes: of its names, objects and timer. */
+const FILE_BYTES = 1000
+
 const MAX_FAILURES = 10_000
 const MAX_UNSTORED = 4
 
 interface FetchedFilesOptions {
-  /** Maximum size of the files. */
+  /** Maximum memory of the files. */
   readonly maxBytes: number
   /** Maximum number of files that are being fetched. */
   readonly maxFetches: number
@@ -113,5 +116,5 @@ export class FetchedFiles {
 }
 
 function sizeOf({ chunks }: StreamFile): number {
-  return Math.max(1, totalBytes(chunks))
+  return totalBytes(chunks) + FILE_BYTES
 }

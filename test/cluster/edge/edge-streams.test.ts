@@ -59,8 +59,21 @@ t.test('a look at the memory does not keep a stream that nobody reads', async (t
   })
 })
 
+t.test('small files count with their objects', async (t) => {
+  const media = createMediaCache(100_000)
+  const names = Array.from({ length: 1000 }, (_, index) => `${index}.m4s`)
+  const part = fileOf({
+    status: 200,
+    headers: { 'content-type': 'video/mp4', etag: '"1"', 'cache-control': 'max-age=60' },
+    bytes: Buffer.alloc(100),
+  })
+  for (const name of names) await media.fetch(name, async () => part)
+  const kept = names.filter((name) => media.get(name) !== undefined)
+  t.ok(kept.length > 0 && kept.length * (100 + 850) < 100_000, `${kept.length} files`)
+})
+
 t.test('a file whose lifetime is over leaves the memory, though there is room', async (t) => {
-  const media = createMediaCache(1000)
+  const media = createMediaCache(2000)
   const response = (sizeBytes: number) => ({
     status: 200,
     headers: { 'content-type': 'video/mp2t', etag: '"1"', 'cache-control': 'max-age=0' },
