@@ -117,6 +117,8 @@ interface Entry {
   writtenUs: number
   /** Number of the newest row that the stored index has; -1 without one. */
   indexedSequence: number
+  /** Whether the stored index names the run that goes on behind this one. */
+  hasStoredNext: boolean
   /** Totals when files were written last. */
   written: { newestMs: number; mediaBytes: number }
 }
@@ -300,6 +302,7 @@ export class Archive {
       lostUs: -Infinity,
       writtenUs: isContinued || from !== undefined ? -Infinity : this.#nowUs,
       indexedSequence: -1,
+      hasStoredNext: false,
       written: { newestMs: from?.startMs ?? 0, mediaBytes: 0 },
     }
     this.#entries.set(stream, [...(this.#entries.get(stream) ?? []), entry])
@@ -327,6 +330,7 @@ export class Archive {
       const index = await this.#load(folder, run)
       if (index?.state === 'COMPLETE') entry.outcome = 'COMPLETE'
       if (run.next !== undefined) {
+        entry.hasStoredNext = true
         const { run: name, ...from } = run.next
         this.#open(stream, { name, from, isContinued: true })
       }
@@ -510,17 +514,25 @@ export class Archive {
     this.#options.onEvent(entry.stream, { type: 'failed', reason, ...this.#report(entry) })
   }
 
-  #isDue({ run, endedUs, writtenUs, written }: Entry): boolean {
-    if (!run.isOpen) return false
+  #isDue(entry: Entry): boolean {
+    const { run, endedUs, writtenUs, written } = entry
+    if (!run.isOpen || !this.#isNamed(entry)) return false
     if (endedUs !== undefined && run.isListed) return run.isPlayable
     return written.newestMs !== run.newestMs && this.#nowUs - writtenUs >= PLAYLIST_SEC * 1e6
+  }
+
+  /** Whether another process finds the run: the stored index of the one before names it. */
+  #isNamed(entry: Entry): boolean {
+    const entries = this.#entries.get(entry.stream)!
+    const before = entries[entries.indexOf(entry) - 1]
+    return before === undefined || before.hasStoredNext || isSettled(before)
   }
 
   /** Stores the index, and the playlists unless they are long for the media that has come since. */
   #write(entry: Entry): void {
     const { onEvent } = this.#options
     const { stream, folder, run } = entry
-    const { newestMs, newestSequence, lastSequence } = run
+    const { newestMs, newestSequence, lastSequence, next } = run
     const mediaBytes = run.totals.sizeBytes
     const isLast = entry.endedUs !== undefined && run.isListed
     const isWorthwhile =
@@ -541,7 +553,9 @@ export class Archive {
         if (stream.hasLeft) return false
         const document = documents[stored]!
         await this.#put(folder, document, isLast)
-        if (document.name === INDEX_NAME) entry.indexedSequence = newestSequence
+        if (document.name !== INDEX_NAME) continue
+        entry.indexedSequence = newestSequence
+        entry.hasStoredNext = next !== undefined
       }
       return true
     }

@@ -9,7 +9,7 @@
 const MAX_ACTIVE = 12
 
 /** Number of failed tasks of an owner that pause, with which it begins no others; other owners do. */
-const MAX_PAUSING = 3
+const MAX_FAILING = 3
 
 /** Pause after the first failure and, since it doubles, the longest one, in milliseconds. */
 const RETRY_MS = { first: 1000, longest: 60_000 }
@@ -45,7 +45,9 @@ interface Owner {
   /** The oldest first; those that are neither queued nor pause are active. */
   readonly tasks: Set<QueuedTask>
   readonly queued: QueuedTask[]
-  readonly pausing: Set<QueuedTask>
+  /** Those that pause since they have failed, and since what they look for is not there. */
+  readonly failing: Set<QueuedTask>
+  readonly looking: Set<QueuedTask>
   sizeBytes: number
 }
 
@@ -91,7 +93,10 @@ export class UploadQueue<Key extends object> {
     if (this.#isClosed || !this.#makeRoom(key, task.sizeBytes)) return false
     let owner = this.#owners.get(key)
     if (owner === undefined) {
-      owner = { tasks: new Set(), queued: [], pausing: new Set(), sizeBytes: 0 }
+      owner = {
+        ...{ tasks: new Set(), queued: [], failing: new Set(), looking: new Set() },
+        sizeBytes: 0,
+      }
       this.#owners.set(key, owner)
     }
     const added = {
@@ -139,7 +144,7 @@ export class UploadQueue<Key extends object> {
   #start(): void {
     for (const [key, owner] of this.#owners) {
       if (this.#attempts >= MAX_ACTIVE) return
-      if (owner.pausing.size >= MAX_PAUSING) continue
+      if (owner.failing.size >= MAX_FAILING) continue
       const task = owner.queued.shift()
       if (task === undefined) continue
       this.#owners.delete(key)
@@ -152,15 +157,17 @@ export class UploadQueue<Key extends object> {
     const { signal } = task.dropped
     this.#attempts++
     let isStored: boolean | undefined
+    let pausing = owner.looking
     try {
       isStored = await task.attempt(signal)
       this.#options.onSuccess()
     } catch (error) {
+      pausing = owner.failing
       if (++task.failures <= EARLY_FAILURES) task.pauseMs = RETRY_MS.first
       if (!signal.aborted) this.#options.onError(error)
     }
     this.#attempts--
-    if (isStored === undefined && !signal.aborted) void this.#pause(owner, task)
+    if (isStored === undefined && !signal.aborted) void this.#pause(owner, task, pausing)
     else {
       if (!signal.aborted) this.#release(key, owner, task)
       task.onDone(isStored)
@@ -168,13 +175,13 @@ export class UploadQueue<Key extends object> {
     this.#start()
   }
 
-  async #pause(owner: Owner, task: QueuedTask): Promise<void> {
+  async #pause(owner: Owner, task: QueuedTask, pausing: Set<QueuedTask>): Promise<void> {
     const { random, pause } = this.#options
     const { signal } = task.dropped
-    owner.pausing.add(task)
+    pausing.add(task)
     await pause(task.pauseMs * (0.5 + random() / 2), signal)
     if (signal.aborted) return
-    owner.pausing.delete(task)
+    pausing.delete(task)
     task.pauseMs = Math.min(2 * task.pauseMs, RETRY_MS.longest)
     owner.queued.unshift(task)
     this.#start()
@@ -186,7 +193,8 @@ export class UploadQueue<Key extends object> {
     const index = owner.queued.indexOf(task)
     if (index >= 0) owner.queued.splice(index, 1)
     // An active one is done when its attempt has ended.
-    if (index >= 0 || owner.pausing.delete(task)) task.onDone(undefined)
+    const isPausing = owner.failing.delete(task) || owner.looking.delete(task)
+    if (index >= 0 || isPausing) task.onDone(undefined)
   }
 
   #release(key: Key, owner: Owner, task: QueuedTask): void {

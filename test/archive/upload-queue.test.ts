@@ -162,6 +162,18 @@ t.test('what is to be tried again is no error', async (t) => {
   t.same([done, errors], [['it true'], []])
 })
 
+t.test(
+  'what is looked for and not there yet does not hold up other tasks of its owner',
+  async (t) => {
+    const { add, done, settle } = setUp()
+    const owner = {}
+    for (let task = 0; task < 20; task++) add(owner, 'absent', async () => undefined)
+    add(owner, 'there', async () => true)
+    await settle()
+    t.same(done, ['there true'])
+  },
+)
+
 t.test('abandons what is queued and what pauses at once, each once', async (t) => {
   const { tasks, add, done, settle, resume } = setUp()
   const owner = {}
