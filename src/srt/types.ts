@@ -22,6 +22,13 @@ export interface ConnectionRequest {
   readonly streamId: string
   /** SRT version of the caller, for example `1.5.1`. */
   readonly peerVersion: string
+  /**
+   * Checks the caller's encryption before the decision, which checks it anyway.
+   *
+   * @param passphrase  required of the caller; by default `ListenerOptions.passphrase`
+   * @returns `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED` or `PASSPHRASE_WRONG`; undefined if the caller has it
+   */
+  readonly checkPassphrase: (passphrase?: string) => Promise<SrtError | undefined>
 }
 
 export type AcceptDecision =

@@ -19,6 +19,7 @@ const REQUEST = {
   remotePort: 5000,
   localPort: 10_080,
   peerVersion: '1.5.1',
+  checkPassphrase: async () => undefined,
   streamId: 'mode=publish,rid=studio,token=secret',
 }
 const { signal } = new AbortController()

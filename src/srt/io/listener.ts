@@ -132,11 +132,12 @@ export class Listener {
   /**
    * Listens on another port as well, with the same options.
    *
-   * @param isBonded  whether callers reach the port over the lines of SRTLA
+   * @param isBonded  whether callers reach the port over the lines of SRTLA; such a port is not shared
    * @throws {SrtError} `ADDRESS_IN_USE`
    */
   async open(port: number, isBonded = false): Promise<void> {
-    const sockets = await bindSockets([this.#options.host].flat(), port)
+    const { host, reusePort } = this.#options
+    const sockets = await bindSockets([host].flat(), port, { reusePort: reusePort && !isBonded })
     for (const socket of sockets) enlargeReceiveBuffer(socket)
     this.#sockets = [...this.#sockets, ...sockets.map((socket) => this.#serve(socket, isBonded))]
   }
@@ -260,16 +261,25 @@ export class Listener {
   /** Calls the accept hook, then agrees on keys with a caller that the hook accepts. */
   async #judge(attempt: Attempt, localPort: number, signal: AbortSignal): Promise<Decision> {
     const { remoteAddress, remotePort, streamId, peerVersion } = attempt
-    const request = { remoteAddress, remotePort, localPort, streamId, peerVersion }
-    const admission = await this.#options.accept(request, signal)
-    if ('reject' in admission) return admission
-    const { passphrase = this.#options.passphrase, onRefused, ...accepted } = admission
-    const { sends = false } = accepted
     const { random = randomBytes } = this.#options
+    const deriver = this.#keyDeriver
+    const agree = (passphrase = this.#options.passphrase, sends = false) =>
+      agreeOnKeys(attempt, { passphrase, deriver, sends, random, signal })
+    const checkPassphrase = async (passphrase?: string) => {
+      try {
+        await agree(passphrase)
+        return undefined
+      } catch (error) {
+        if (error instanceof SrtError) return error
+        throw error
+      }
+    }
+    const caller = { remoteAddress, remotePort, localPort, streamId, peerVersion }
+    const admission = await this.#options.accept({ ...caller, checkPassphrase }, signal)
+    if ('reject' in admission) return admission
+    const { passphrase, onRefused, ...accepted } = admission
     try {
-      const deriver = this.#keyDeriver
-      const keys = await agreeOnKeys(attempt, { passphrase, deriver, sends, random, signal })
-      return { ...accepted, ...keys }
+      return { ...accepted, ...(await agree(passphrase, accepted.sends)) }
     } catch (error) {
       if (error instanceof SrtError) onRefused?.(error)
       throw error

@@ -103,6 +103,23 @@ t.test('payloads of a caller arrive complete and in order, then the end', async 
   t.notOk(caller.send(Buffer.alloc(1)), 'over is over')
 })
 
+t.test('the accept hook learns whether a caller has a passphrase before it decides', async (t) => {
+  const codes: (string | undefined)[] = []
+  const { port } = await listen(t, {
+    passphrase: 'of all callers',
+    accept: async ({ checkPassphrase }) => {
+      const errors = [await checkPassphrase('of this caller'), await checkPassphrase()]
+      codes.push(...errors.map((error) => error?.code))
+      return { sink: new Recording(), passphrase: 'of this caller' }
+    },
+  })
+  const caller = await connect({ host: HOST, port, passphrase: 'of this caller' })
+  t.strictSame(codes.splice(0), [undefined, 'PASSPHRASE_WRONG'])
+  await caller.close()
+  await t.rejects(connect({ host: HOST, port }), { message: /1011/ })
+  t.strictSame(codes, ['ENCRYPTION_MISSING', 'ENCRYPTION_MISSING'])
+})
+
 t.test('sequence numbers and timestamps wrap in the middle of a stream', async (t) => {
   const { recordings, port } = await listen(t)
   const caller = await connect({
