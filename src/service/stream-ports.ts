@@ -70,26 +70,40 @@ export class StreamPorts {
   #check({ streamId, encryption, allowFrom }: StartRequest, port: number): void {
     const { settings, streams, readListener } = this.#options
     const { streamPorts, passphrase } = settings.config.srt
-    const range = parsePortRange(streamPorts)
-    if (range === undefined) throw invalid('must be absent: SRT_STREAM_PORTS is not set')
-    if (port < range.first || port > range.last) {
-      throw invalid(`must be one of SRT_STREAM_PORTS, ${streamPorts}`)
-    }
+    checkRange(port, streamPorts)
     const known = this.portOf(streamId)
-    if (known !== undefined) throw invalid(`must be ${known} until the stream stops`)
-    if (this.#owners.has(port)) throw invalid(`${port} belongs to another stream`)
+    if (known !== undefined) throw PORT_REFUSALS.other(known)
+    if (this.#owners.has(port)) throw PORT_REFUSALS.taken(port)
     if (readListener()?.has(port)) throw invalid(`${port} is SRT_PORT or SRTLA_PORT`)
     const running = streams.find(streamId)
     const stream = running?.status === 'STOPPED' ? undefined : running
     const isEncrypted = encryption === true || stream?.encryption !== undefined || passphrase !== ''
     if (isEncrypted || allowFrom !== undefined || stream?.policy.allowFrom !== undefined) return
-    throw invalid('requires encryption or allow_from: the port is open to all who find it')
+    throw PORT_REFUSALS.open()
   }
 }
 
 function isTaken(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ADDRESS_IN_USE'
 }
+
+/**
+ * @param streamPorts  `SRT_STREAM_PORTS`
+ * @throws {MillraceError} `BODY_INVALID` for a port that is none of them
+ */
+export function checkRange(port: number, streamPorts: string): void {
+  const range = parsePortRange(streamPorts)
+  if (range === undefined) throw invalid('must be absent: SRT_STREAM_PORTS is not set')
+  if (port < range.first || port > range.last)
+    throw invalid(`must be one of SRT_STREAM_PORTS, ${streamPorts}`)
+}
+
+/** Why a stream does not get a port of the range, in one process and in a cluster. */
+export const PORT_REFUSALS = {
+  other: (known: number) => invalid(`must be ${known} until the stream stops`),
+  taken: (port: number) => invalid(`${port} belongs to another stream`),
+  open: () => invalid('requires encryption or allow_from: the port is open to all who find it'),
+} as const
 
 function invalid(what: string): MillraceError {
   return new MillraceError('BODY_INVALID', { message: `publish_port ${what}` })

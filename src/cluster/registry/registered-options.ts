@@ -11,6 +11,8 @@ import { MEDIA_OPTIONS, POLICY_OPTIONS, recorded } from '../../api/stream-option
 const RegisteredOptions = Type.Object({
   media: Type.Optional(Type.Object(recorded(MEDIA_OPTIONS))),
   ...recorded(POLICY_OPTIONS),
+  /** Port that the stream has to itself; `Registry.start` gives it. */
+  publishPort: Type.Optional(Type.Number()),
   /** Default: `DEFAULT_WEBHOOK_URLS`. */
   webhookUrls: Type.Optional(Type.Array(Type.String())),
   /** Which passphrase the stream has. It is derived from `JWT_SECRET`, and never stored. */

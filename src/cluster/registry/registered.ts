@@ -60,6 +60,14 @@ export interface RegisteredStream {
   readonly lingersUntilMs?: number
 }
 
+/** Port that a stream has to itself, for an encoder that sends no stream key. */
+export interface RegisteredPort {
+  readonly port: number
+  readonly streamId: string
+  /** Those that say who may publish there. */
+  readonly options: UncheckedOptions
+}
+
 /** Segments at one boundary in all renditions; the registry does not look into it. */
 export interface WindowEntry {
   readonly mediaSequence: number
@@ -120,6 +128,23 @@ export function decodeNodes(list: readonly unknown[]): RegisteredNode[] {
     deadlineMs: Number(deadlineMs),
     silentMs: Number(silentMs),
   }))
+}
+
+/** @param list  of `ports.lua` */
+export function decodePorts(list: readonly unknown[]): RegisteredPort[] {
+  return (chunks(list, 4) as string[][]).map(([port, streamId = '', ...options]) => {
+    const [allowFrom, encryption] = options.map((text) =>
+      text === '' ? undefined : (JSON.parse(text) as unknown),
+    )
+    return {
+      port: Number(port),
+      streamId,
+      options: {
+        ...(allowFrom !== undefined && { allowFrom }),
+        ...(encryption !== undefined && { encryption }),
+      },
+    }
+  })
 }
 
 export function decodeNode(node: string, record: string): NodeRecord {

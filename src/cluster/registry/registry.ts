@@ -9,6 +9,7 @@ import { MillraceError } from '../../errors.ts'
 import type { StopReason, StreamState } from '../../api/records.ts'
 import type { SequenceNumbers } from '../../hls/cut/segment-plan.ts'
 import type { TargetDurations } from '../../hls/target-durations.ts'
+import { PORT_REFUSALS } from '../../service/stream-ports.ts'
 import type { Redis } from './redis.ts'
 import {
   chunks,
@@ -16,11 +17,13 @@ import {
   decodeList,
   decodeNode,
   decodeNodes,
+  decodePorts,
   decodeStream,
   type Answer,
   type Handover,
   type NodeRecord,
   type RegisteredNode,
+  type RegisteredPort,
   type RegisteredStream,
   type UncheckedOptions,
   type WindowEntry,
@@ -150,6 +153,10 @@ interface StartOptions {
   readonly keyIssuedAtMs?: number
   /** Whether a key for the backup encoder is issued as well. Default: false. */
   readonly backup?: boolean
+  /** Port that the stream is to have to itself until it stops. Default: none, or the one that it has. */
+  readonly publishPort?: number
+  /** Whether the options or the settings say who may publish at `publishPort`. Default: those of the running stream must. */
+  readonly isProtected?: boolean
 }
 
 export interface StopOptions {
@@ -235,19 +242,25 @@ export class Registry {
   /**
    * Starts a stream, or changes the options of a running one: those that are not given stay.
    *
-   * @throws {MillraceError} `TOO_MANY_STREAMS`
+   * @throws {MillraceError} `TOO_MANY_STREAMS`, `BODY_INVALID` for a port that another stream has, or nobody protects
    */
   async start(
     id: string,
-    { options, kept = {}, keyExpiresAtMs, keyIssuedAtMs, backup = false }: StartOptions,
+    { options, kept = {}, keyExpiresAtMs, keyIssuedAtMs, ...asked }: StartOptions,
   ): Promise<RegisteredStream> {
+    const { backup = false, publishPort, isProtected = false } = asked
     const { originMs, mediaPerSec, discontinuitiesPerSec } = this.#sequenceClock
     const clock = [originMs, mediaPerSec, discontinuitiesPerSec]
     const keptFields = encodeOptions(kept)
     const fields = [keptFields.length / 2, ...keptFields, ...encodeOptions(options)]
     const issued = [keyIssuedAtMs ?? '', backup ? 1 : 0]
-    const args = [id, keyExpiresAtMs, this.#maxStreams, ...clock, ...issued, ...fields]
+    const port = [publishPort ?? '', isProtected ? 1 : 0]
+    const args = [id, keyExpiresAtMs, this.#maxStreams, ...clock, ...issued, ...port, ...fields]
     const answer = await this.#answer('start', args)
+    const [word, known] = answer
+    if (word === 'OTHER') throw PORT_REFUSALS.other(Number(known))
+    if (word === 'TAKEN') throw PORT_REFUSALS.taken(publishPort!)
+    if (word === 'OPEN') throw PORT_REFUSALS.open()
     const stream = decodeStream(id, answer)
     if (stream === undefined) throw new MillraceError('TOO_MANY_STREAMS')
     return stream
@@ -381,6 +394,11 @@ export class Registry {
   async overdue(limit: number): Promise<{ id: string; run: number }[]> {
     const list = (await this.#run('overdue', [limit])) as unknown[]
     return chunks(list, 2).map(([id, run]) => ({ id: String(id), run: Number(run) }))
+  }
+
+  /** Ports that running streams have to themselves. */
+  async listPorts(): Promise<RegisteredPort[]> {
+    return decodePorts((await this.#run('ports', [])) as unknown[])
   }
 
   /** @param args  begin with the id of the stream */

@@ -25,6 +25,7 @@ const NAMES = [
   'owned',
   'orphans',
   'overdue',
+  'ports',
   'send-command',
   'outbox',
   'unannounced',

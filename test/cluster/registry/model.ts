@@ -23,6 +23,7 @@ import type {
   Handover,
   NodeRecord,
   RegisteredNode,
+  RegisteredPort,
   RegisteredStream,
   UncheckedOptions,
 } from '../../../src/cluster/registry/registered.ts'
@@ -91,6 +92,8 @@ export class RegistryModel {
   /** End of the linger of listed streams. */
   stopped = new Map<string, number>()
   unclaimed = new Map<string, number>()
+  /** Streams by the port that they have to themselves, and those that had one: see `#streamAt`. */
+  ports = new Map<string, string>()
   bornMs: number | undefined
   /** Stopped streams that the node of this id serves. */
   lingering = new Map<string, Set<string>>()
@@ -175,6 +178,8 @@ export class RegistryModel {
     }: Pick<Restoration, 'options' | 'keyExpiresAtMs'> & {
       keyIssuedAtMs?: number
       backup?: boolean
+      publishPort?: number
+      isProtected?: boolean
     },
   ): RegisteredStream {
     const nowMs = this.#now()
@@ -192,6 +197,8 @@ export class RegistryModel {
     this.#sweep(nowMs)
     let stream = this.streams.get(id)
     const issuedBeforeMs = stream?.keyIssuedAtMs ?? 0
+    const { publishPort } = key
+    if (publishPort !== undefined) this.#checkPort(id, publishPort, key.isProtected === true)
     if (stream === undefined || stream.status === 'STOPPED') {
       const live = [...this.nodes.values()].filter(({ deadlineMs }) => deadlineMs > nowMs)
       const max = maxStreams * Math.max(1, live.length)
@@ -237,8 +244,13 @@ export class RegistryModel {
     this.streams.set(id, {
       ...stream,
       keyIssuedAtMs,
-      options: { ...stream.options, ...options },
+      options: {
+        ...stream.options,
+        ...(publishPort !== undefined && { publishPort }),
+        ...options,
+      },
     })
+    if (publishPort !== undefined) this.ports.set(String(publishPort), id)
     for (const keyId of keyIds().slice(0, key.backup === true ? 2 : 1)) this.#putKey(id, keyId, 0)
     return { ...this.#describe(id)!, issuedAtSec }
   }
@@ -416,6 +428,13 @@ export class RegistryModel {
       id,
       listed.map(({ value }) => value),
     )
+    const { publishPort, ...others } = options
+    if (publishPort !== undefined) {
+      const port = JSON.stringify(publishPort)
+      const other = this.#streamAt(port)
+      if (other !== undefined && other !== id) this.streams.set(id, { ...next, options: others })
+      else this.ports.set(port, id)
+    }
     return { outcome: 'accepted', free: freeOf(next) }
   }
 
@@ -510,6 +529,39 @@ export class RegistryModel {
       .toSorted(([a, aMs], [b, bMs]) => aMs - bMs || (a < b ? -1 : 1))
       .slice(0, limit)
       .map(([id]) => ({ id, run: this.streams.get(id)?.run ?? 0 }))
+  }
+
+  listPorts(): RegisteredPort[] {
+    this.#now()
+    for (const port of this.ports.keys())
+      if (this.#streamAt(port) === undefined) this.ports.delete(port)
+    return [...this.ports]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([port, streamId]) => {
+        const { allowFrom, encryption } = this.streams.get(streamId)!.options
+        const options = {
+          ...(allowFrom !== undefined && { allowFrom }),
+          ...(encryption !== undefined && { encryption }),
+        }
+        return { port: Number(port), streamId, options }
+      })
+  }
+
+  #checkPort(id: string, port: number, isProtected: boolean): void {
+    const stream = this.streams.get(id)
+    const running = stream?.status === 'STOPPED' ? undefined : stream
+    const { publishPort = port, encryption, allowFrom } = running?.options ?? {}
+    const isOpen = !isProtected && encryption === undefined && allowFrom === undefined
+    const owner = this.#streamAt(String(port)) ?? id
+    if (publishPort !== port || owner !== id || isOpen) throw new MillraceError('BODY_INVALID')
+  }
+
+  #streamAt(port: string): string | undefined {
+    const id = this.ports.get(port) ?? ''
+    const stream = this.streams.get(id)
+    const has =
+      stream?.status !== 'STOPPED' && JSON.stringify(stream?.options['publishPort']) === port
+    return has ? id : undefined
   }
 
   #now(): number {

@@ -56,6 +56,8 @@ local REVOKED, REVOKED_UNTIL = 'mr:revoked', 'mr:revoked:until'
 local MAX_KEYS = 50
 -- Since when the database has been in use, in ms.
 local BORN = 'mr:born'
+-- Streams by the port that they have to themselves: see stream_at.
+local PORTS = 'mr:ports'
 -- STOPPED streams by the end of their linger.
 local STOPPED = 'mr:stopped'
 
@@ -87,6 +89,15 @@ end
 
 local function number(id, name)
   return tonumber(field(id, name)) or 0
+end
+
+-- Stream that has a port to itself; nil without one. It has the port as long as it runs and its record says so: an entry
+-- that it leaves behind is none.
+local function stream_at(port)
+  local id = redis.call('HGET', PORTS, port)
+  if not id or field(id, 's.publishPort') ~= port then return nil end
+  local status = field(id, 'status')
+  return status ~= '' and status ~= 'STOPPED' and id or nil
 end
 
 -- Another one after a failover or a restart, which may have lost the last writes.

@@ -49,4 +49,10 @@ end
 redis.call('ZADD', STREAMS, 0, id)
 set_status(id, '', status)
 set_owner(id, owner, node)
+local port = field(id, 's.publishPort')
+if port ~= '' then
+  -- Another stream may have been given it meanwhile.
+  local is_free = (stream_at(port) or id) == id
+  if is_free then redis.call('HSET', PORTS, port, id) else redis.call('HDEL', key, 's.publishPort') end
+end
 return { 'OK', int(media), int(discontinuity) }

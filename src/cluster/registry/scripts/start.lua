@@ -2,12 +2,13 @@
 -- ARGV: id, expiry of its stream key in ms, limit of running streams for each node, as many more of which may be stopped
 --   and listed, clock of sequence numbers (origin in ms, media per second,
 --   discontinuities per second), time of issue of the key in ms ('': now), 1 to issue a key for the backup encoder as well,
---   number of options that keep the value that they were given first, until the stream
+--   port that the stream is to have to itself ('': none), 1 if the request or the settings protect it, number of options that keep the value that they were given first, until the stream
 --   stops, then these options and the others: name, value and so on
--- Answer: FULL, or OK and the record with the time of issue of the keys in seconds
+-- Answer: FULL, OTHER and the port that the stream has, TAKEN or OPEN (nothing protects the port), or OK and the record with the time of issue of the keys in seconds
 local id, key_expires_at, max_streams = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local key, now = record_key(id), now_ms()
 local issued_at = tonumber(ARGV[7]) or now
+local port, is_protected = ARGV[9], ARGV[10] == '1'
 local lifetime_sec = math.max(0, math.floor((key_expires_at - issued_at) / 1000))
 -- The key is issued at the floor below which keys are revoked, if that is later, and later still if it has the id of a
 -- revoked one.
@@ -23,7 +24,15 @@ key_expires_at = key_expires_at + math.max(0, key_floor(id) * 1000 - now) + (iss
 local key_issued_at = math.max(issued_at, issued_sec * 1000, number(id, 'keyIssuedAt'))
 sweep(now)
 local status = field(id, 'status')
-if status == '' or status == 'STOPPED' then
+local runs = status ~= '' and status ~= 'STOPPED'
+if port ~= '' then
+  local known = runs and field(id, 's.publishPort') or ''
+  if known ~= '' and known ~= port then return { 'OTHER', known } end
+  if (stream_at(port) or id) ~= id then return { 'TAKEN' } end
+  if runs and field(id, 's.encryption') .. field(id, 's.allowFrom') ~= '' then is_protected = true end
+  if not is_protected then return { 'OPEN' } end
+end
+if not runs then
   max_streams = max_streams * math.max(1, redis.call('ZCOUNT', NODES, '(' .. int(now), '+inf'))
   local stopped = redis.call('ZCARD', STOPPED)
   if redis.call('ZCARD', STREAMS) - stopped >= max_streams then return { 'FULL' } end
@@ -60,8 +69,12 @@ end
 redis.call('HSET', key, 'keyIssuedAt', int(key_issued_at))
 put_key(id, key_id('main'), 0, now)
 if ARGV[8] == '1' then put_key(id, key_id('backup'), 0, now) end
-local others = 10 + 2 * tonumber(ARGV[9])
-for i = 10, #ARGV, 2 do
+if port ~= '' then
+  redis.call('HSET', key, 's.publishPort', port)
+  redis.call('HSET', PORTS, port, id)
+end
+local others = 12 + 2 * tonumber(ARGV[11])
+for i = 12, #ARGV, 2 do
   redis.call(i < others and 'HSETNX' or 'HSET', key, 's.' .. ARGV[i], ARGV[i + 1])
 end
 local started = answer('OK', id)

@@ -59,6 +59,8 @@ const operation = fc.oneof(
     value: small,
     keyMs: fc.constantFrom(1000, 10 * LEASE_MS),
     backup: flag,
+    port: fc.constantFrom(undefined, 5000, 5001),
+    isProtected: flag,
   }),
   fc.record({ type: fc.constant('update' as const), id, value: small }),
   fc.record({
@@ -96,6 +98,7 @@ const operation = fc.oneof(
     run: small,
     count: fc.integer({ min: 0, max: 3 }),
     awayMs: fc.constantFrom(0, 2 * LEASE_MS),
+    port: fc.constantFrom(undefined, 5000, 5001),
   }),
   fc.record({
     type: fc.constant('stop' as const),
@@ -196,12 +199,14 @@ function callsOf(
       return [(r) => r.leaveNode(step.node, { ...deadline })]
     }
     case 'start': {
-      const name = step.value === 4 ? 'webhookUrls' : `s${step.value % 2}`
+      const names: Record<number, string> = { 3: 'allowFrom', 4: 'webhookUrls' }
+      const name = names[step.value] ?? `s${step.value % 2}`
       const options = step.value < 0 ? {} : { [name]: [step.value] }
       const keyExpiresAtMs = START_MS + step.keyMs
       const keyIssuedAtMs = keyExpiresAtMs - 10 * LEASE_MS
-      const { backup } = step
-      return [(r) => r.start(step.id, { options, keyExpiresAtMs, keyIssuedAtMs, backup })]
+      const { backup, isProtected, port } = step
+      const asked = { backup, isProtected, ...(port !== undefined && { publishPort: port }) }
+      return [(r) => r.start(step.id, { options, keyExpiresAtMs, keyIssuedAtMs, ...asked })]
     }
     case 'use-key':
     case 'revoke-key': {
@@ -285,7 +290,8 @@ function callsOf(
                 free: { media: first, discontinuity: 1 },
                 status: 'STREAMING',
               },
-              ...{ epoch: 'g', run, startedAtMs: 1, keyExpiresAtMs: 2, options: { s1: 1 } },
+              ...{ epoch: 'g', run, startedAtMs: 1, keyExpiresAtMs: 2 },
+              options: { s1: 1, ...(step.port !== undefined && { publishPort: step.port }) },
               keys: { '5-7200-main': step.run },
               awayMs: step.awayMs,
             },
@@ -323,6 +329,7 @@ function callsOf(
         (r) => r.owned(node, { after, limit, lingering: true }),
         (r) => r.orphans(node, { after, limit }),
         (r) => r.overdue(limit),
+        (r) => r.listPorts(),
         (r) => r.listNodes(),
         (r) => r.outboxes.read(node),
         (r) => r.outboxes.unannounced(node, limit),
@@ -396,6 +403,7 @@ async function dump(redis: Redis): Promise<unknown> {
     byStatus: await Promise.all(byStatus),
     stopped: await list('ZRANGE', 'mr:stopped', '0', '-1', 'WITHSCORES'),
     unclaimed: await list('ZRANGE', 'mr:unclaimed', '0', '-1', 'WITHSCORES'),
+    ports: pairsOf(await list('HGETALL', 'mr:ports')),
     born: await redis.command(['GET', 'mr:born']),
     lingering: await Promise.all(
       NODES.map((each) => list('ZRANGE', `mr:node:${each}:lingering`, '0', '-1')),
@@ -446,6 +454,7 @@ function dumpModel(model: RegistryModel): unknown {
     ),
     stopped: scored(model.stopped),
     unclaimed: scored(model.unclaimed),
+    ports: Object.fromEntries(model.ports),
     born: model.bornMs === undefined ? null : String(model.bornMs),
     lingering: NODES.map((each) => [...(model.lingering.get(each) ?? [])].toSorted()),
     floors: scored(model.floors),
