@@ -15,6 +15,7 @@ import {
   MIN_PASSWORD_CHARACTERS,
   MIN_SECRET_CHARACTERS,
   parseOptionalSecrets,
+  parsePortRange,
   parseSecrets,
   parseUrls,
 } from './setting-types.ts'
@@ -80,8 +81,29 @@ const RULES: readonly ((config: Config) => string[])[] = [
   unsharedPort,
   unsharedSrtPort,
   incompleteCluster,
+  unsuitedStreamPorts,
   incompleteArchive,
 ]
+
+/** Ports of streams on which each node of a cluster may listen. */
+const MAX_CLUSTER_PORTS = 256
+
+/** A node of a cluster listens on all of `SRT_STREAM_PORTS`, for streams alone. */
+function unsuitedStreamPorts({ redisUrl, srt, srtla }: Config): string[] {
+  const range = parsePortRange(srt.streamPorts)
+  if (redisUrl === '' || range === undefined) return []
+  const { first, last } = range
+  if (last - first >= MAX_CLUSTER_PORTS)
+    return [
+      `SRT_STREAM_PORTS is ${srt.streamPorts}: expected at most ${MAX_CLUSTER_PORTS} ports in a cluster, whose nodes listen on all of them`,
+    ]
+  return Object.entries({ SRT_PORT: srt.port, SRTLA_PORT: srtla.port })
+    .filter(([, port]) => port >= first && port <= last)
+    .map(
+      ([name, port]) =>
+        `SRT_STREAM_PORTS is ${srt.streamPorts} and ${name} is ${port}: expected ports without it in a cluster, whose nodes listen on all of them`,
+    )
+}
 
 /** Nodes of a cluster sign their calls, and a backup has a cluster. */
 function incompleteCluster({ redisUrl, clusterSecret, clusterBackup }: Config): string[] {

@@ -111,7 +111,7 @@ export const Config = Type.Object({
         'minimum receive latency, the time to repair a loss; an encoder may ask for more',
     }),
     streamPorts: portRange(
-      'UDP ports for encoders that send no stream id; start-stream gives one to a stream with `publish_port`; empty: none',
+      'UDP ports for encoders that send no stream id; start-stream gives one to a stream with `publish_port`; in a cluster the same on all nodes, at most 256; empty: none',
     ),
     passphrase: passphrase(
       'passphrase of encoders and readers, which must encrypt with it; empty: they must not encrypt',

@@ -22,7 +22,7 @@ import { PublisherLimits } from './publisher-limits.ts'
 import { isFed, waitForSilence } from './silence.ts'
 
 /** Request of an encoder to publish. */
-interface PublishRequest {
+export interface PublishRequest {
   /** As sent: untrusted, and a credential that is never logged. */
   readonly streamKey: string
   /** Port that the encoder has called. */
@@ -30,6 +30,8 @@ interface PublishRequest {
   readonly address: string
   /** `address:port` */
   readonly remote: string
+  /** @throws {MillraceError} `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED`, `PASSPHRASE_WRONG`; see `ConnectionRequest` */
+  readonly checkPassphrase: (passphrase?: string) => Promise<void>
 }
 
 export interface Admission {
@@ -89,6 +91,13 @@ export interface AdmissionStreams {
    * @throws {MillraceError} for a verified key that is revoked, or has no stream and cannot resume one
    */
   admit(claims: StreamKeyClaims): LiveStream | Promise<LiveStream>
+  /**
+   * In a cluster: has the stream of a port run here, for an encoder that sends no stream key. Absent: it does.
+   *
+   * @returns undefined if no stream has the port any more
+   * @throws {MillraceError} what the stream refuses an encoder for, and see `admit`
+   */
+  admitUnkeyed?(request: PublishRequest): Promise<LiveStream | undefined>
   /** @throws {MillraceError} `STREAM_KEY_REVOKED` */
   checkKey(claims: StreamKeyClaims): void
 }
@@ -96,7 +105,7 @@ export interface AdmissionStreams {
 export interface AdmissionOptions {
   readonly streams: AdmissionStreams
   /** Stream that has a port to itself, where its encoder needs no stream key; undefined: all streams share it. */
-  readonly streamOfPort: (port: number) => string | undefined
+  readonly streamOfPort: (port: number) => string | undefined | Promise<string | undefined>
   /** Reads the values of `JWT_SECRET`: the same array until they are replaced. */
   readonly readJwtSecrets: () => readonly string[]
   readonly maxPublishers: number
@@ -123,24 +132,25 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
   return { admit, admitPulled }
 
-  async function admit(
-    { streamKey, port, address, remote }: PublishRequest,
-    signal: AbortSignal,
-  ): Promise<AcceptedPublisher> {
+  async function admit(request: PublishRequest, signal: AbortSignal): Promise<AcceptedPublisher> {
+    const { streamKey, port, address, remote } = request
     const rulesFor = (found: LiveStream): Rules => ({
-      checkAddress: () => checkAddress(found, address),
+      checkAddress: () => checkAddress(found.policy.allowFrom, address),
       refuse: (error) => options.onRejected(remote, error, found),
     })
-    const owner = options.streamOfPort(port)
-    let stream = owner === undefined ? undefined : streams.find(owner)
+    let stream: LiveStream | undefined
     try {
+      const owner = await options.streamOfPort(port)
+      stream = owner === undefined ? undefined : streams.find(owner)
       if (!isAllowed(options.allowFrom, address)) {
         const message =
           'the address of the encoder is not allowed: add its CIDR block to PUBLISH_FROM'
         throw new MillraceError('ADDRESS_FORBIDDEN', { message })
       }
+      if (owner !== undefined && streamKey === '' && streams.admitUnkeyed !== undefined)
+        stream = await streams.admitUnkeyed(request)
       if (stream !== undefined && streamKey === '') {
-        checkAddress(stream, address)
+        checkAddress(stream.policy.allowFrom, address)
         await waitForTurn(stream, 'main', signal)
         return accepted(stream, { source: 'main' }, rulesFor(stream))
       }
@@ -151,7 +161,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       const claims = await verifiedKeys().verify(streamKey, new Date(clock.wallMs()))
       const choice = program === undefined ? undefined : chooseProgram(program)
       stream = await streams.admit(claims)
-      checkAddress(stream, address)
+      checkAddress(stream.policy.allowFrom, address)
       const keyExpiresAtMs = claims.expiresAtSec * 1000
       // The reconnect grace begins again, so that overload ends no stream whose encoder keeps calling.
       if (options.isOverloaded()) stream.renewKey(keyExpiresAtMs)
@@ -242,8 +252,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
 }
 
 /** @throws {MillraceError} `ADDRESS_FORBIDDEN` for an encoder that the stream does not allow */
-function checkAddress({ policy }: LiveStream, address: string): void {
-  const { allowFrom } = policy
+export function checkAddress(allowFrom: readonly string[] | undefined, address: string): void {
   if (!isAllowed(allowFrom && addressList(allowFrom), address))
     throw new MillraceError('ADDRESS_FORBIDDEN')
 }

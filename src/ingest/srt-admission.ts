@@ -15,9 +15,14 @@ import { BurstQueue } from './burst-queue.ts'
 export function createSrtAdmission(admit: Admission['admit'], defer: (act: () => void) => void) {
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
     const { streamId: streamKey, remoteAddress: address, remotePort, localPort: port } = request
+    const checkPassphrase = async (passphrase?: string) => {
+      const error = await request.checkPassphrase(passphrase)
+      if (error !== undefined) throw new MillraceError(error.code)
+    }
     try {
       const remote = `${address}:${remotePort}`
-      const publisher = await admit({ streamKey, port, address, remote }, signal)
+      const caller = { streamKey, port, address, remote, checkPassphrase }
+      const publisher = await admit(caller, signal)
       const { passphrase, latencyMs } = publisher
       return {
         sink: new BurstQueue(publisher, defer),

@@ -9,24 +9,25 @@ import { MillraceError } from '../errors.ts'
 const NOT_OURS = new Set<unknown>(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL', 'ENOTFOUND'])
 
 /**
- * @param setting  name of the port setting, without `_PORT`
+ * @param setting  name of the port setting, without `_PORT` or `_PORTS`
  * @param hostSetting  name of the host setting
  * @returns handler that rethrows a bind error with advice, and any other error unchanged
  */
 export function explainAddress(
-  setting: 'API' | 'HTTP' | 'METRICS' | 'SRT' | 'SRTLA',
+  setting: 'API' | 'HTTP' | 'METRICS' | 'SRT' | 'SRTLA' | 'SRT_STREAM',
   host: string,
   hostSetting = `${setting}_HOST`,
 ) {
   return (error: unknown): never => {
     const cause = ((error as Error).cause ?? error) as BindError
     const { code, port, address = host } = cause
+    const portSetting = setting === 'SRT_STREAM' ? 'SRT_STREAM_PORTS' : `${setting}_PORT`
     if (code === 'EADDRINUSE') {
-      const message = `port ${port} on ${address} is in use: choose another ${setting}_PORT`
+      const message = `port ${port} on ${address} is in use: choose another ${portSetting}`
       throw new MillraceError('ADDRESS_IN_USE', { message, cause })
     }
     if (code === 'EACCES') {
-      const message = `${setting}_PORT is ${port}: expected 1024 or more, unless the process has CAP_NET_BIND_SERVICE`
+      const message = `${portSetting} is ${port}: expected 1024 or more, unless the process has CAP_NET_BIND_SERVICE`
       throw new MillraceError('CONFIG_INVALID', { message, cause })
     }
     if (!NOT_OURS.has(code)) throw error

@@ -31,6 +31,8 @@ export interface Cluster {
   readonly control: StreamControl
   /** Streams for admission: that of a verified key runs here once it is admitted. Readers are told where others are. */
   readonly admission: AdmissionStreams & ReadableStreams
+  /** Stream that has a port to itself. @throws {MillraceError} `REGISTRY_UNAVAILABLE` */
+  ownerOf(port: number): Promise<string | undefined>
   /** Streams of other nodes, for the viewers of this one. */
   readonly playback: RemoteStreams
   /** Keeps webhooks for other nodes, which deliver them if this one ends before. */

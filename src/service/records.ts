@@ -21,7 +21,7 @@ import type { StreamFilter } from '../stream/stream-registry.ts'
 export type AudienceOf = (stream: LiveStream) => Pick<StreamRecord, 'viewers' | 'edges'>
 
 /** Describes the owner of a stream. */
-export type StreamOwner = Pick<StreamRecord, 'node' | 'fence' | 'pendingWrites'>
+export type StreamOwner = Pick<StreamRecord, 'node' | 'fence' | 'pendingWrites' | 'publishPort'>
 
 interface RecordsOptions {
   readonly urlsOf: (stream: LiveStream) => PlaybackUrls

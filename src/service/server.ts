@@ -219,7 +219,7 @@ export class Server
     this.#admission = admitEncoders({
       settings: this.#settings,
       streams: this.#cluster?.admission ?? this.#streams,
-      streamOfPort: (port) => this.#ports.ownerOf(port),
+      streamOfPort: (port) => (this.#cluster ?? this.#ports).ownerOf(port),
       isOverloaded: () => this.#health?.overloaded === true,
       onRejected: (remote, error, stream) => {
         this.#metrics.countReject(error.code)

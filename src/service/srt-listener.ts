@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../timing/clock.ts'
-import { parseAddressBlocks, parseAddresses } from '../config/setting-types.ts'
+import { parseAddressBlocks, parseAddresses, parsePortRange } from '../config/setting-types.ts'
 import { createAdmission, type Admission, type AdmissionOptions } from '../ingest/admission.ts'
 import { createSrtAdmission } from '../ingest/srt-admission.ts'
 import type { AdmitReader } from '../egress/reader-admission.ts'
@@ -43,7 +43,7 @@ interface SrtListenerOptions {
 /** @throws {MillraceError} `ADDRESS_IN_USE`, or `CONFIG_INVALID` for an address that cannot be bound */
 export async function openListener(options: SrtListenerOptions): Promise<Listener> {
   const { settings, publish, read, onWarning } = options
-  const { srt, srtla } = settings.config
+  const { srt, srtla, redisUrl } = settings.config
   const acceptPublisher = createSrtAdmission(publish, setImmediate)
   const listener = await createListener({
     host: parseAddresses(srt.host),
@@ -54,12 +54,16 @@ export async function openListener(options: SrtListenerOptions): Promise<Listene
     accept: async (request, signal) => (await read(request)) ?? acceptPublisher(request, signal),
     onWarning,
   }).catch(explainAddress('SRT', srt.host))
-  if (srtla.port === 0) return listener
   try {
-    await listener.open(srtla.port, true)
+    if (srtla.port !== 0)
+      await listener.open(srtla.port, true).catch(explainAddress('SRTLA', srt.host, 'SRT_HOST'))
+    // In a cluster the encoder of a port may call any node, at any time.
+    const range = redisUrl === '' ? undefined : parsePortRange(srt.streamPorts)
+    for (let port = range?.first ?? 1; port <= (range?.last ?? 0); port++)
+      await listener.open(port).catch(explainAddress('SRT_STREAM', srt.host, 'SRT_HOST'))
     return listener
   } catch (error) {
     await listener.close()
-    return explainAddress('SRTLA', srt.host, 'SRT_HOST')(error)
+    throw error
   }
 }

@@ -507,6 +507,22 @@ t.test('SRT_REUSE_PORT needs a cluster, and a Node.js that has it', async (t) =>
   }
 })
 
+t.test('a node of a cluster listens on all of SRT_STREAM_PORTS, for streams alone', async (t) => {
+  const cluster = { redisUrl: 'redis://127.0.0.1', clusterSecret: 'c'.repeat(32) }
+  const given =
+    (streamPorts: string, options: Partial<GivenSettings> = cluster) =>
+    () =>
+      completeSettings({ ...SECRETS, ...options, srt: { streamPorts }, srtla: { port: 5000 } })
+  t.match(given('20000-20255')(), { srt: { streamPorts: '20000-20255' } })
+  t.throws(given('20000-20256'), {
+    code: 'CONFIG_INVALID',
+    message: /^SRT_STREAM_PORTS is 20000-20256: expected at most 256 ports in a cluster/,
+  })
+  t.throws(given('10080-10090'), { message: /and SRT_PORT is 10080: expected ports without it/ })
+  t.throws(given('4990-5000'), { message: /and SRTLA_PORT is 5000: expected ports without it/ })
+  t.match(given('1-65535', {})(), { srt: { streamPorts: '1-65535' } }, 'in one process')
+})
+
 t.test('warns of an API_HOST that the API does not use', async (t) => {
   const given = (options: Partial<GivenSettings>) =>
     configWarnings(completeSettings({ ...SECRETS, apiHost: '10.0.0.5', ...options }))

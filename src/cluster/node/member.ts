@@ -8,18 +8,22 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { machineClock, systemClock } from '../../timing/clock.ts'
 import { MillraceError } from '../../errors.ts'
+import { parsePortRange } from '../../config/setting-types.ts'
 import { ENCODER_SOURCES } from '../../api/records.ts'
+import { checkAddress, type PublishRequest } from '../../ingest/admission.ts'
 import { waitForSilence } from '../../ingest/silence.ts'
 import type { Cluster, LocalService } from '../../service/cluster.ts'
 import type { NodeRoutes } from '../../service/node-routes.ts'
 import { sharedSettings } from '../../service/stream-defaults.ts'
 import type { Streams } from '../../service/streams.ts'
+import type { LiveStream } from '../../stream/live-stream.ts'
 import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
 import type { WebhookDispatcher } from '../../webhook/dispatcher.ts'
 import { RegistryOwners } from '../edge/registry-owners.ts'
 import { CommandReader } from '../registry/node-commands.ts'
 import { Outboxes } from '../registry/outboxes.ts'
 import { logRegistry, Redis } from '../registry/redis.ts'
+import { decodeOptions } from '../registry/registered-options.ts'
 import { Registry } from '../registry/registry.ts'
 import { Adoption } from './takeover/adoption.ts'
 import { callNode } from './call-node.ts'
@@ -32,6 +36,8 @@ import { MediaBackup } from './backup/media-backup.ts'
 import { CLUSTER_FAMILIES } from './node-metrics.ts'
 import { NodeLease } from './takeover/node-lease.ts'
 import { OwnedStreams } from './owned/owned-streams.ts'
+import { RegisteredPorts } from './registered/registered-ports.ts'
+import { findEncryption } from './registered/registered-policy.ts'
 import { RegisteredStreams } from './registered/registered-streams.ts'
 import { WebhookOutbox } from './outbox/webhook-outbox.ts'
 
@@ -50,9 +56,12 @@ export class ClusterMember implements Cluster {
   readonly metrics: Cluster['metrics']
   /** Id of this run of the process. */
   readonly #node = randomBytes(6).toString('hex')
+  readonly #settings: LocalService['settings']
   readonly #redis: Redis
   readonly #registry: Registry
   readonly #streams: Streams
+  readonly #registered: RegisteredStreams
+  readonly #ports: RegisteredPorts
   readonly #webhooks: WebhookDispatcher
   readonly #lease: NodeLease
   readonly #owned: OwnedStreams
@@ -74,6 +83,13 @@ export class ClusterMember implements Cluster {
     const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK, maxStreams })
     const registered = new RegisteredStreams({ ...shared, streams })
     const backup = clusterBackup ? new MediaBackup(config, logger) : undefined
+    this.#ports = new RegisteredPorts({
+      registry,
+      range: parsePortRange(config.srt.streamPorts),
+      clock: systemClock,
+    })
+    this.#settings = settings
+    this.#registered = registered
     this.#redis = redis
     this.#registry = registry
     this.#streams = streams
@@ -119,6 +135,8 @@ export class ClusterMember implements Cluster {
       calls,
       streams,
       registered,
+      ports: this.#ports,
+      srt: config.srt,
       webhooks,
       claim: (streamId) => this.#claims.claim(streamId),
       isDraining: () => this.isDraining,
@@ -175,6 +193,10 @@ export class ClusterMember implements Cluster {
     this.#adoption.start()
   }
 
+  async ownerOf(port: number): Promise<string | undefined> {
+    return (await this.#ports.find(port))?.streamId
+  }
+
   readonly admission: Cluster['admission'] = {
     find: (streamId) => this.#streams.find(streamId),
     admit: async (key) => {
@@ -182,14 +204,20 @@ export class ClusterMember implements Cluster {
       await this.#claims.admit(key)
       return this.#streams.admit(key)
     },
+    admitUnkeyed: (request) => this.#admitUnkeyed(request),
     checkKey: (key) => this.#streams.checkKey(key),
     locate: async (streamId) => (await this.#registry.get(streamId))?.ownerUrl,
   }
 
-  readonly ownershipOf = (streamId: string) => ({
-    node: this.#node,
-    ...this.#owned.reportOf(streamId),
-  })
+  readonly ownershipOf = (streamId: string) => {
+    const stream = this.#streams.find(streamId)
+    const publishPort = stream && this.#registered.portOf(stream)
+    return {
+      node: this.#node,
+      ...this.#owned.reportOf(streamId),
+      ...(publishPort !== undefined && { publishPort }),
+    }
+  }
 
   readonly fenceOf = (streamId: string): number | undefined => this.#owned.fenceOf(streamId)
 
@@ -227,6 +255,26 @@ export class ClusterMember implements Cluster {
       this.#backup?.close(),
       this.playback.close(),
     ])
+  }
+
+  /** Claims the stream of a port only for an encoder that the stream takes: whoever finds the port may call. */
+  async #admitUnkeyed(request: PublishRequest): Promise<LiveStream | undefined> {
+    const { port, address, checkPassphrase } = request
+    if (this.isDraining) throw new MillraceError('SHUTTING_DOWN')
+    const found = await this.#ports.find(port)
+    if (found === undefined) return undefined
+    const { streamId, options } = found
+    if (!this.#owned.has(streamId)) {
+      const { allowFrom, encryption } = decodeOptions(options)
+      checkAddress(allowFrom, address)
+      const secrets = this.#settings.secrets.jwt
+      const own = encryption && findEncryption(streamId, encryption, secrets).encryption
+      await checkPassphrase(own?.passphrase)
+      await this.#claims.admitUnkeyed(streamId)
+    }
+    const stream = this.#streams.find(streamId)
+    // The stream may have been started again without the port.
+    return stream && this.#registered.portOf(stream) === port ? stream : undefined
   }
 
   #report() {

@@ -39,6 +39,7 @@ import {
 } from '../../../service/start-stream.ts'
 import type { Streams } from '../../../service/streams.ts'
 import { startRegistered, type StartRegisteredOptions } from './start-registered.ts'
+import type { RegisteredPorts } from '../registered/registered-ports.ts'
 import type { RegisteredStreams } from '../registered/registered-streams.ts'
 import {
   askRecords,
@@ -64,6 +65,7 @@ interface ControlOptions
   readonly calls: NodeCalls | undefined
   readonly streams: Pick<Streams, 'find' | 'room'>
   readonly registered: Pick<RegisteredStreams, 'refresh'>
+  readonly ports: Pick<RegisteredPorts, 'refresh'>
   readonly records: Pick<Records, 'of' | 'pageOf'>
   readonly lingerSec: number
   /** Undefined without one. */
@@ -105,6 +107,8 @@ export class ClusterControl implements StreamControl {
   async #start(request: StartRequest): Promise<KeyedStream> {
     if (request.pullUrl) await this.#checkRoom(request.streamId)
     const { registered, shared, ...issued } = await startRegistered(request, this.#options)
+    // Its encoder may call at once. Other nodes know the port within a second.
+    if (shared.publishPort !== undefined) this.#options.ports.refresh()
     // No encoder calls a node that would claim it.
     if (shared.pullUrl && registered.owner === undefined) await this.#options.claim(registered.id)
     const { status } = (await this.#tell(registered)) ?? registered

@@ -98,7 +98,7 @@ export function storedRecord(
 ): StreamRecord {
   const { id, status, owner, fence, startedAtMs, options } = registered
   const shared = decodeOptions(options)
-  const { media = {}, playbackToken, bannedUntilMs = 0 } = shared
+  const { media = {}, playbackToken, bannedUntilMs = 0, publishPort } = shared
   return {
     ...NO_FIGURES,
     streamId: id,
@@ -115,6 +115,7 @@ export function storedRecord(
     options: ownOptions({ ...shared, ...media }),
     keys: reportKeys(registered, wallMs),
     ...(bannedUntilMs > wallMs && { bannedUntil: new Date(bannedUntilMs) }),
+    ...(publishPort !== undefined && status !== 'STOPPED' && { publishPort }),
     ...(owner !== undefined && { node: owner, fence, stale: true }),
   }
 }

@@ -10,6 +10,7 @@ import {
   type IssuedKeys,
 } from '../../../auth/stream-key.ts'
 import type { RegisteredStream } from '../../registry/registered.ts'
+import type { Config } from '../../../config/schema.ts'
 import type { Registry } from '../../registry/registry.ts'
 import { decodeOptions, type RegisteredOptions } from '../../registry/registered-options.ts'
 import { MillraceError } from '../../../errors.ts'
@@ -20,11 +21,13 @@ import {
   sealUrls,
   type PolicyOptions,
 } from '../registered/registered-policy.ts'
+import { checkRange } from '../../../service/stream-ports.ts'
 import { checkOptions, type OptionBounds } from '../../../service/stream-defaults.ts'
 import { given, MEDIA_OPTIONS, POLICY_OPTIONS } from '../../../api/stream-options.ts'
 
 export interface StartRegisteredOptions extends PolicyOptions, OptionBounds {
   readonly registry: Pick<Registry, 'start'>
+  readonly srt: Pick<Config['srt'], 'streamPorts' | 'passphrase'>
 }
 
 interface IssuedStream extends IssuedKeys {
@@ -44,13 +47,10 @@ export async function startRegistered(
   request: StartRequest,
   options: StartRegisteredOptions,
 ): Promise<IssuedStream> {
-  const { streamId, webhookUrls, keyLifetimeSec = STREAM_KEY_LIFETIME_SEC } = request
+  const { streamId, webhookUrls, publishPort, keyLifetimeSec = STREAM_KEY_LIFETIME_SEC } = request
   const { registry, clock } = options
-  if (request.publishPort !== undefined) {
-    // The encoder may call any node, and each of them would need the port.
-    const message = 'publish_port must be absent: a cluster has none'
-    throw new MillraceError('BODY_INVALID', { message })
-  }
+  const { streamPorts, passphrase } = options.srt
+  if (publishPort !== undefined) checkRange(publishPort, streamPorts)
   if (request.alwaysOn === true) {
     // No node owns the stream before its encoder calls one.
     const message = 'always_on must be false or absent: a cluster has it not'
@@ -72,6 +72,9 @@ export async function startRegistered(
     keyExpiresAtMs: wallMs + keyLifetimeSec * 1000,
     keyIssuedAtMs: wallMs,
     backup: request.backup === true,
+    ...(publishPort !== undefined && { publishPort }),
+    isProtected:
+      request.encryption === true || request.allowFrom !== undefined || passphrase !== '',
   })
   const shared = decodeOptions(registered.options)
   const { secret, encryption } =

@@ -26,6 +26,7 @@ interface Applied {
   readonly kick: string | undefined
   readonly switched: string | undefined
   readonly keyExpiresAtMs: number
+  readonly publishPort: number | undefined
 }
 
 export class RegisteredStreams {
@@ -74,6 +75,11 @@ export class RegisteredStreams {
     if (applied?.kick !== known?.kick) stream.disconnect('kicked')
   }
 
+  /** Port that a stream has to itself. */
+  portOf(stream: LiveStream): number | undefined {
+    return stream.status === 'STOPPED' ? undefined : this.#known.get(stream)?.publishPort
+  }
+
   #apply(stream: LiveStream, registered: RegisteredStream): void {
     const { options, keyExpiresAtMs, keyFloorSec, revokedKeys = [], keys } = registered
     const { streams } = this.#options
@@ -83,7 +89,7 @@ export class RegisteredStreams {
     for (const keyId of revokedKeys) streams.revokeKey(stream.id, keyId)
     streams.listKeys(stream, keys)
     if (keyExpiresAtMs > (known?.keyExpiresAtMs ?? 0)) stream.renewKey(keyExpiresAtMs)
-    const { kick, switched } = decodeOptions(options)
-    this.#known.set(stream, { kick, switched, keyExpiresAtMs })
+    const { kick, switched, publishPort } = decodeOptions(options)
+    this.#known.set(stream, { kick, switched, keyExpiresAtMs, publishPort })
   }
 }

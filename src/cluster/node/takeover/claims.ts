@@ -77,10 +77,12 @@ export class Claims {
    *   `TOO_MANY_STREAMS`
    */
   async admit(key: StreamKeyClaims): Promise<void> {
-    if (this.#options.owned.has(key.streamId)) return
-    await withTimeout(this.#admit(key), DECISION_MS).catch((error: unknown) => {
-      throw error instanceof TimeoutError ? unavailable(error) : error
-    })
+    if (!this.#options.owned.has(key.streamId)) await inTime(this.#admit(key))
+  }
+
+  /** Claims the stream of an encoder that needs no stream key. @throws {MillraceError} as `admit` does */
+  async admitUnkeyed(streamId: string): Promise<void> {
+    if (!this.#options.owned.has(streamId)) await inTime(this.#claimOnce(streamId))
   }
 
   /**
@@ -113,13 +115,18 @@ export class Claims {
 
   async #admit(key: StreamKeyClaims): Promise<void> {
     const { streamId } = key
-    const { registry, owned } = this.#options
+    const { registry } = this.#options
     // Each encoder is judged by its own key, though one claim serves all who call at the same time.
     const registered = await registry.get(streamId)
     if (registered !== undefined && floorsOf(registered).isRevoked(key))
       throw new MillraceError('STREAM_KEY_REVOKED')
+    await this.#claimOnce(streamId)
+  }
+
+  async #claimOnce(streamId: string): Promise<void> {
     await this.#pending.get(streamId)?.catch(() => undefined)
-    if (!owned.has(streamId)) await this.#once(streamId, () => this.#claimForEncoder(streamId))
+    if (this.#options.owned.has(streamId)) return
+    await this.#once(streamId, () => this.#claimForEncoder(streamId))
   }
 
   async #claimForEncoder(streamId: string): Promise<void> {
@@ -204,6 +211,13 @@ export class Claims {
       if (live !== undefined) await endLease(registry, live)
     }
   }
+}
+
+/** @throws {MillraceError} `REGISTRY_UNAVAILABLE` for what is not decided in time */
+async function inTime(admission: Promise<void>): Promise<void> {
+  await withTimeout(admission, DECISION_MS).catch((error: unknown) => {
+    throw error instanceof TimeoutError ? unavailable(error) : error
+  })
 }
 
 /** Body of the call that asks the owner of a stream to yield it to the node that calls. */

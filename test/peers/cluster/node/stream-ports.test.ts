@@ -1,0 +1,86 @@
+/**
+ * Ports that a stream has to itself at every node, for an encoder that sends no stream id.
+ */
+import t from 'tap'
+import type { EndpointName } from '../../../../src/api/endpoints.ts'
+import type { Server } from '../../../../src/index.ts'
+import { connect } from '../../../../src/srt/index.ts'
+import { killNode, startCluster, watchStream } from '../../support/cluster.ts'
+import { publishDemo } from '../../../support/demo-encoder.ts'
+import { ask } from '../../support/redis.ts'
+import { freePorts } from '../../../support/free-port.ts'
+import { callApi } from '../../../support/service.ts'
+import { requireTool } from '../../support/tools.ts'
+import { until } from '../../../support/until.ts'
+
+const STUDIO = { stream_id: 'studio' }
+
+/** Two nodes with the same ports, at addresses of their own. */
+async function startPair(t: Parameters<typeof startCluster>[0]) {
+  const [port] = (await freePorts(1)) as [number]
+  const cluster = await startCluster(t)
+  const startAt = (host: string) =>
+    cluster.startNode({ srt: { host, streamPorts: `${port}-${port}` } })
+  const [a, b] = [await startAt('127.0.0.1'), await startAt('127.0.0.2')]
+  const api = async (node: Server, name: EndpointName, body: object = STUDIO) =>
+    (await callApi(`http://127.0.0.1:${node.httpPort}`, name, body, cluster.hmacSecret)).body.data
+  return { cluster, port, a, b, api }
+}
+
+t.test('an encoder without a stream id goes on at the same port of another node', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, port, a, b, api } = await startPair(t)
+  const started = await api(a, 'start-stream', { ...STUDIO, encryption: true, publish_port: port })
+  const passphrase = String(started['passphrase'])
+  t.equal(started['publish_url'], `srt://127.0.0.1:${port}?passphrase=${passphrase}&pbkeylen=32`)
+  t.equal((await api(b, 'status'))['publish_port'], port, 'nobody owns the stream')
+
+  const viewer = watchStream(t, () => b.httpPort, 'studio')
+  const at = (host: string) => `srt://${host}:${port}?passphrase=${passphrase}&pbkeylen=32`
+  publishDemo(t, at('127.0.0.1'), { retry: true, mayFail: true })
+  await until('segments', () => viewer.last.segments.length > 2)
+  t.match(await api(b, 'status'), { status: 'STREAMING', publish_port: port })
+  const elsewhere = { host: '127.0.0.2', port, passphrase }
+  await t.rejects(connect(elsewhere), /2409/, 'a second encoder at another node')
+
+  const free = viewer.last.segments.at(-1)!.sequence
+  await killNode(cluster, a)
+  publishDemo(t, at('127.0.0.2'), { retry: true, mayFail: true })
+  await until('the stream goes on', () => viewer.last.segments.at(-1)!.sequence > free + 2)
+  t.match(await api(b, 'status'), { status: 'STREAMING', publish_port: port })
+
+  await ask(cluster.redis.port, 'FLUSHALL')
+  const isKnown = async () => (await cluster.registry.listPorts())[0]?.port === port
+  await until('Redis has the port again', isKnown)
+  const next = { stream_id: 'next', encryption: true, publish_port: port }
+  await t.rejects(api(b, 'start-stream', next), /400.*to another stream/)
+  t.equal((await api(b, 'stop-stream'))['publish_port'], undefined)
+  t.match(await api(b, 'start-stream', next), { status: 'READY' }, 'the port is free')
+})
+
+t.test('whoever finds the port moves no stream', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, port, a, b, api } = await startPair(t)
+  const call = (options: object) => connect({ host: '127.0.0.2', port, ...options })
+  await t.rejects(call({}), /1010/, 'nobody has the port')
+  await api(b, 'start-stream', { ...STUDIO, encryption: true, publish_port: port })
+  await t.rejects(call({}), /1011/, 'no passphrase')
+  await t.rejects(call({ passphrase: 'not the passphrase' }), /1010/)
+  t.equal((await cluster.registry.get('studio'))?.fence, 0, 'nobody has claimed it')
+
+  const other = { stream_id: 'other', allow_from: ['192.0.2.0/24'] }
+  await t.rejects(api(a, 'start-stream', { ...other, publish_port: port }), /to another stream/)
+  await t.rejects(api(a, 'start-stream', { ...other, publish_port: port + 1 }), /one of SRT_/)
+  await t.rejects(api(a, 'start-stream', { stream_id: 'other', publish_port: port }), /another/)
+  await api(a, 'stop-stream')
+  await t.rejects(
+    api(a, 'start-stream', { stream_id: 'other', publish_port: port }),
+    /requires encryption/,
+  )
+  await api(b, 'start-stream', { ...other, publish_port: port })
+  await t.rejects(call({}), /2403/, 'the address is not allowed')
+  t.equal((await cluster.registry.get('other'))?.fence, 0)
+
+  const key = String((await api(b, 'start-stream', STUDIO))['stream_key'])
+  await t.rejects(call({ streamId: key }), /1010/, 'a key of another stream')
+})
