@@ -110,6 +110,7 @@ export class ClusterMember implements Cluster {
       lingerMs: hls.lingerSec * 1000,
       readLeaseSince: () => this.#lease.sinceMs,
       keyUsesOf: (stream) => streams.keyUsesOf(stream),
+      appliedOf: (stream) => registered.appliedOf(stream),
       leave: (stream) => streams.leave(stream),
       reclaim: (streamId) => void this.#claims.claim(streamId).catch(() => undefined),
     })

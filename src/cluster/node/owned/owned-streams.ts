@@ -46,6 +46,10 @@ interface OwnedStreamsOptions {
   readonly readLeaseSince: () => number | undefined
   /** Stream keys of a stream of this node, see `KeyList.uses`. */
   readonly keyUsesOf: (stream: LiveStream) => Readonly<Record<string, number>>
+  /** See `RegisteredStreams`. Absent: what the claim has. */
+  readonly appliedOf?: (
+    stream: LiveStream,
+  ) => Pick<RegisteredStream, 'options' | 'keyExpiresAtMs'> | undefined
   /** Forgets a stream that another node continues. */
   readonly leave: (stream: LiveStream) => void
   /** Claims a stream of this node again. */
@@ -107,6 +111,7 @@ export class OwnedStreams {
       readStatus: () => runningStatus(stream.status),
       readWhole: () => ({
         ...past,
+        ...this.#options.appliedOf?.(stream),
         ...encodeCheckpoint(stream.checkpoint),
         keys: this.#options.keyUsesOf(stream),
       }),

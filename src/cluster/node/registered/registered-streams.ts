@@ -22,12 +22,7 @@ interface RegisteredStreamsOptions extends PolicyOptions, MediaSettings {
   >
 }
 
-interface Applied {
-  readonly kick: string | undefined
-  readonly switched: string | undefined
-  readonly keyExpiresAtMs: number
-  readonly publishPort: number | undefined
-}
+type Applied = Pick<RegisteredStream, 'options' | 'keyExpiresAtMs'>
 
 export class RegisteredStreams {
   readonly #options: RegisteredStreamsOptions
@@ -66,18 +61,24 @@ export class RegisteredStreams {
       stream.stop(registered.reason ?? 'api')
       return
     }
-    const known = this.#known.get(stream)
+    const known = decodeOptions(this.#known.get(stream)?.options ?? {})
     this.#apply(stream, registered)
-    const applied = this.#known.get(stream)
+    const { switched, kick } = decodeOptions(registered.options)
     const { preferredSource } = stream.policy
-    if (applied?.switched !== known?.switched && preferredSource !== undefined)
+    if (switched !== known.switched && preferredSource !== undefined)
       stream.switchSource(preferredSource)
-    if (applied?.kick !== known?.kick) stream.disconnect('kicked')
+    if (kick !== known.kick) stream.disconnect('kicked')
+  }
+
+  /** What the registry last had of a stream of this process, for one that has lost it. */
+  appliedOf(stream: LiveStream): Applied | undefined {
+    return this.#known.get(stream)
   }
 
   /** Port that a stream has to itself. */
   portOf(stream: LiveStream): number | undefined {
-    return stream.status === 'STOPPED' ? undefined : this.#known.get(stream)?.publishPort
+    const { options } = this.#known.get(stream) ?? {}
+    return stream.status === 'STOPPED' ? undefined : options && decodeOptions(options).publishPort
   }
 
   #apply(stream: LiveStream, registered: RegisteredStream): void {
@@ -89,7 +90,6 @@ export class RegisteredStreams {
     for (const keyId of revokedKeys) streams.revokeKey(stream.id, keyId)
     streams.listKeys(stream, keys)
     if (keyExpiresAtMs > (known?.keyExpiresAtMs ?? 0)) stream.renewKey(keyExpiresAtMs)
-    const { kick, switched, publishPort } = decodeOptions(options)
-    this.#known.set(stream, { kick, switched, keyExpiresAtMs, publishPort })
+    this.#known.set(stream, { options, keyExpiresAtMs })
   }
 }

@@ -21,10 +21,12 @@ async function startStudio(t: Test) {
   const cluster = await startCluster(t)
   const node = await cluster.startNode()
   const edge = await cluster.startEdge()
-  const key = await cluster.startStream('studio', { latencyMs: 250 })
+  const key = await cluster.startStream('studio')
   const encoder = encodeTo(t, node, key, true)
   const viewer = watchStream(t, () => edge.port, 'studio')
   await grows(viewer, 4)
+  const changed = { stream_id: 'studio', latency_ms: 250, key_lifetime_sec: 86_400 }
+  await callApi(node.publicUrl, 'start-stream', changed, cluster.hmacSecret)
   const registered = (await cluster.registry.get('studio'))!
   return { cluster, node, edge, encoder, viewer, registered }
 }
