@@ -81,9 +81,13 @@ export class RunPlaylists {
     return [...this.#playlists.keys()]
   }
 
-  /** Number of the newest segment; -1 without one. */
+  /**
+   * Number of the newest segment that all have; -1 without one. They differ where the process before this one had stored some
+   * of them when it ended.
+   */
   get lastSequence(): number {
-    return Math.max(-1, ...[...this.#playlists.values()].map((it) => it.lastSequence))
+    if (this.#playlists.size === 0) return -1
+    return Math.min(...[...this.#playlists.values()].map((it) => it.lastSequence))
   }
 
   get sizeBytes(): number {

@@ -54,6 +54,8 @@ export class AudioSamples {
   readonly stats: SampleStats
   /** Number of frames that no sample can express; they count as dropped, too. */
   inexpressible = 0
+  /** Number of frames that a sample can express, less that of the others. */
+  #balance = 0
   readonly #latm: LatmReader | undefined
   #reader: AudioFrameReader
   #signaled: AudioParameters | undefined
@@ -104,8 +106,12 @@ export class AudioSamples {
       }
       if (frame === 'incomplete') break
       if (frame.content === undefined) this.inexpressible++
-      const sample = frame.content && this.#createSample(frame.content)
-      if (sample === undefined) this.stats.dropped++
+      // A chain without sample is the rest of a damaged one.
+      if (frame.content !== undefined) this.#balance++
+      else if (frame.isChain !== true) this.#balance--
+      // A few frames among many that no sample can express are noise, with holes at which players stop.
+      const sample = this.#balance > 0 && frame.content && this.#createSample(frame.content)
+      if (!sample) this.stats.dropped++
       else samples.push(sample)
       at += frame.sizeBytes
     }

@@ -25,7 +25,10 @@ const phase = (sec: number, failures: number, isTakenOver = false): Phase => ({
   ...{ sec, failures, isTakenOver, isSilent: false },
 })
 
-/** What once failed: the index of a folder was stored before that of the one before, which names it. */
+/**
+ * What once failed: the index of a folder was stored before that of the one before, which names it; and one of the last
+ * playlists had been stored, and the other not, when the process ended.
+ */
 const FAILED: [Phase[], number, number][] = [
   [
     [phase(7, 0), phase(19, 0.5, true), phase(20, 0), phase(10, 0.2), phase(25, 0.5, true)],
@@ -37,6 +40,7 @@ const FAILED: [Phase[], number, number][] = [
     -781305783,
     3000,
   ],
+  [[phase(25, 0.2), phase(6, 0, true), phase(15, 0)], -41217477, 3000],
 ]
 
 const bodyOf = (playlist: string) =>

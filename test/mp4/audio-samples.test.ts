@@ -49,6 +49,16 @@ t.test('AAC whose headers do not tell the channels is dropped', async (t) => {
   t.equal(samples.stats.dropped, 3)
 })
 
+t.test('a few frames among those of several raw data blocks are dropped, too', async (t) => {
+  const samples = new AudioSamples({ codec: 'aac' })
+  const bytes = adtsFrames(10, 64)
+  // All but the last of each five have two blocks.
+  for (let frame = 0; frame < 10; frame++) if (frame % 5 !== 4) bytes[frame * 64 + 6]! |= 1
+  t.strictSame(push(samples, bytes), [])
+  t.match(samples, { inexpressible: 8, stats: { dropped: 10 } })
+  t.equal(push(samples, adtsFrames(20, 64), 90_000).length, 14, 'once most have one')
+})
+
 t.test('the PTS belongs to the first frame that begins in the PES packet', async (t) => {
   const samples = new AudioSamples({ codec: 'aac' })
   const bytes = adtsFrames(4, 64)
