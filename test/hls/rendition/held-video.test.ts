@@ -167,6 +167,18 @@ t.test('no more than 512 KiB and 128 frames are repeated in 1 s of audio', async
   }
 })
 
+t.test('the size is that of all frames held, whatever their sizes', async (t) => {
+  const video = new HeldVideo()
+  const sizes = [1000, 1500, 4000]
+  for (const [index, sizeBytes] of sizes.entries())
+    video.push(frame(index, index * FRAME, { key: index === 0, sizeBytes }))
+  const repeated = fill(video, 0, 5 * SEC).slice(0, sizes.length)
+  t.same(repeated.map(numberOf), [0, 1, 2])
+  const heldBytes = repeated.reduce((sum, { payload }) => sum + payload.length, 0)
+  t.ok(video.sizeBytes >= heldBytes, `${video.sizeBytes} of ${heldBytes} bytes`)
+  t.ok(video.sizeBytes <= 2 * heldBytes)
+})
+
 t.test('audio whose clock runs ahead brings four repetitions at once', async (t) => {
   const video = new HeldVideo()
   video.push(frame(0, 0, { key: true }))
