@@ -24,6 +24,7 @@ import type {
 } from './cut/cut-decision.ts'
 import { CutPlanner } from './cut/cut-planner.ts'
 import { listedProperties, type SegmentPlan } from './cut/segment-plan.ts'
+import { MAX_STEP_TICKS } from './cut/timeline.ts'
 import type { SegmentStart } from './store/segment.ts'
 import {
   isAudioRendition,
@@ -111,9 +112,6 @@ const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
 
 /** Longest wait for tracks that lag behind the reference track, in media of the reference track. */
 const MAX_LAG_TICKS = 1 * TICKS_PER_SEC
-
-/** Longest step of the times of audio that has waited; a longer one, or one back, is a jump of its clock. */
-const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 /**
  * Number of parts of the next encoder with which the last ones of a replaced encoder appear. Where a playlist lists no

@@ -4,10 +4,7 @@
  *
  * @module
  */
-import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
-
-/** Maximum that one DTS difference adds; a larger difference is a gap or a timestamp discontinuity. */
-const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
+import { MAX_STEP_TICKS } from './timeline.ts'
 
 export class Progress {
   #ticks = 0

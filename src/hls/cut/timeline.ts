@@ -8,6 +8,9 @@ import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { SegmentPlan } from './segment-plan.ts'
 
+/** Longest step of the times of a track that counts as media: a longer one is a pause, a loss or a jump of its clock. */
+export const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
+
 /** Longest step back that is not a discontinuity, but rounding or reordering by the encoder. */
 export const MAX_STEP_BACK_TICKS = 1 * TICKS_PER_SEC
 

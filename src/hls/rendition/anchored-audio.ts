@@ -11,7 +11,7 @@ import { Silence } from '../../mpegts/mux/silence.ts'
 import { memoryOf, type PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { isSameTrackLayout, type Track } from '../../mpegts/track.ts'
-import { MAX_SKEW_TICKS } from '../cut/timeline.ts'
+import { MAX_SKEW_TICKS, MAX_STEP_TICKS } from '../cut/timeline.ts'
 
 /** Time of the video. */
 export interface VideoTime {
@@ -26,9 +26,6 @@ const PAUSE_TICKS = 1 * TICKS_PER_SEC
 
 /** Time by which silence stays behind the audio that may come: the tracks of a program arrive in turns. */
 const MARGIN_TICKS = 0.25 * TICKS_PER_SEC
-
-/** Maximum distance between the end of the audio and its next PES packet on the same clock. */
-const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 /**
  * Media after which a jump is that of one track alone: of audio, beside that by which it is ahead of the video, and of

@@ -27,19 +27,19 @@ const MAX_LATE_TICKS = 4 * TICKS_PER_SEC
 const MAX_UNHELD_TICKS = 2 * TICKS_PER_SEC
 
 /** Distance of the repetitions: short, so that a segment ends in time, but longer for what is large. */
-const MIN_STEP_TICKS = 0.5 * TICKS_PER_SEC
-const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
+const MIN_REPETITION_TICKS = 0.5 * TICKS_PER_SEC
+const MAX_REPETITION_TICKS = 1 * TICKS_PER_SEC
 
 /** Time by which the end of a repetition stays behind the audio: frames may come as late. */
 const MARGIN_TICKS = 0.25 * TICKS_PER_SEC
 
-/** Bounds of what is repeated in `MAX_STEP_TICKS`: 4 Mbit/s, and the frames of 2 s at 60 a second. */
+/** Bounds of what is repeated in `MAX_REPETITION_TICKS`: 4 Mbit/s, and the frames of 2 s at 60 a second. */
 const MAX_BYTES = 512 * 1024
 const MAX_FRAMES = 128
 
 /** Maximum number of repetitions at once: beside a PES packet of audio, and before a frame behind the longest wait. */
 const MAX_REPETITIONS = 4
-const MAX_RETURN_REPETITIONS = (AWAY_TICKS + MAX_LATE_TICKS) / MIN_STEP_TICKS
+const MAX_RETURN_REPETITIONS = (AWAY_TICKS + MAX_LATE_TICKS) / MIN_REPETITION_TICKS
 
 const VIDEO_STREAM_ID = 0xe0
 
@@ -152,7 +152,7 @@ export class HeldVideo {
       if (aloneTicks <= AWAY_TICKS + this.#lateTicks || !this.#begins()) return []
       const nextTicks = this.#afterTicks(frameTicks)
       // Until it is repeated, nothing is late.
-      if (nextTicks + this.#stepTicks > untilTicks) return []
+      if (nextTicks + this.#repetitionTicks > untilTicks) return []
       this.#nextTicks = nextTicks
     }
     return this.#repeatUntil(untilTicks, MAX_REPETITIONS)
@@ -166,7 +166,7 @@ export class HeldVideo {
   }
 
   #repeatUntil(untilTicks: number, maxRepetitions: number): PesUnit[] {
-    const stepTicks = this.#stepTicks
+    const stepTicks = this.#repetitionTicks
     const units: PesUnit[] = []
     for (let count = 0; count < maxRepetitions; count++) {
       const nextTicks = (this.#nextTicks ?? Infinity) + stepTicks
@@ -192,9 +192,9 @@ export class HeldVideo {
     return this.#gop.at(-1)?.endBytes ?? 0
   }
 
-  get #stepTicks(): number {
+  get #repetitionTicks(): number {
     const share = Math.max(this.#payloadBytes / MAX_BYTES, this.#gop.length / MAX_FRAMES)
-    return Math.max(MIN_STEP_TICKS, Math.ceil(share * MAX_STEP_TICKS))
+    return Math.max(MIN_REPETITION_TICKS, Math.ceil(share * MAX_REPETITION_TICKS))
   }
 
   #keep(unit: PesUnit, isKey: boolean): void {

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { MAX_STEP_TICKS } from '../cut/timeline.ts'
 import { chooseTracks, type RenditionPolicy } from './rendition-tracks.ts'
 import type { DemuxerOutput } from '../../mpegts/demux/demuxer.ts'
 import { Silence } from '../../mpegts/mux/silence.ts'
@@ -16,9 +17,6 @@ import type { Program, Track } from '../../mpegts/track.ts'
 import type { SourceFact } from '../source-fact.ts'
 import { AnchoredAudio } from './anchored-audio.ts'
 import { HeldVideo } from './held-video.ts'
-
-/** Maximum step of the times of the video that needs no explanation by the audio beside it. */
-const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 /** Time after which video that is held counts as silent. */
 const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC

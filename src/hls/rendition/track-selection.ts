@@ -9,6 +9,7 @@ import { findAudioFrame } from '../../codec/audio-frame.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { lacksChannels, type Program, type Track } from '../../mpegts/track.ts'
+import { MAX_STEP_TICKS } from '../cut/timeline.ts'
 import type { SourceFact } from '../source-fact.ts'
 import {
   chooseTracks,
@@ -20,9 +21,6 @@ import {
 
 /** Duration of the media of one track, video or audio, after which the other track counts as silent. */
 const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
-
-/** Maximum that a DTS step adds to the silence of the other track; a longer step is a discontinuity or still frame. */
-const MAX_STEP_TICKS = 1 * TICKS_PER_SEC
 
 /** Size of the AAC payload that is searched for a frame at once: frames may begin in one PES packet and end in the next. */
 const SEARCHED_BYTES = 8192
