@@ -15,6 +15,7 @@ import { encodePes } from '../../mpegts/mux/pes-packetizer.ts'
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { isSameTrackLayout, type Track } from '../../mpegts/track.ts'
+import { MAX_STEP_TICKS } from '../cut/timeline.ts'
 
 /** Media of the audio alone after which video stays away: tracks may arrive in turns, and video late. */
 const AWAY_TICKS = 4 * TICKS_PER_SEC
@@ -66,7 +67,8 @@ export class HeldVideo {
    */
   #memory = NOTHING
   /** DTS of the newest PES packet as sent. */
-  #latestTicks = 0
+  #latestTicks = -Infinity
+  #frameTicks = 0
   /** Highest PTS of the GOP. */
   #maxPtsTicks = 0
   /** DTS of the next repetition; undefined while the video is not held. */
@@ -81,6 +83,11 @@ export class HeldVideo {
     return this.#memory.length
   }
 
+  /** Newest distance of two frames without a pause between them, in ticks of 90 kHz; 0 before the first. */
+  get frameTicks(): number {
+    return this.#frameTicks
+  }
+
   /** Video that is held; undefined for none. */
   get track(): Track | undefined {
     return this.#nextTicks === undefined ? undefined : this.#gop[0]?.unit.track
@@ -88,7 +95,7 @@ export class HeldVideo {
 
   /** Time since its newest PES packet, in ticks of 90 kHz; 0 for video that is not held. */
   get heldTicks(): number {
-    return (this.#nextTicks ?? this.#latestTicks) - this.#latestTicks
+    return this.#nextTicks === undefined ? 0 : this.#nextTicks - this.#latestTicks
   }
 
   /** Takes a description of the track; undefined for none. Without a key frame in its format, nothing is repeated. */
@@ -101,68 +108,70 @@ export class HeldVideo {
   }
 
   /**
-   * @param aloneTicks  see `fill`
-   * @param frameTicks  see `fill`
-   * @returns the PES packet, behind the repetition up to it; none for one that is late and in the next repetition; undefined for
+   * @param besideTicks  media of the audio since the PES packet before
+   * @returns the PES packet, behind the repetitions up to it; none for one that is late and in the next repetition; undefined for
    *   one that is dropped
    */
-  push(unit: PesUnit, aloneTicks = 0, frameTicks = 1): PesUnit[] | undefined {
+  push(unit: PesUnit, besideTicks = 0): PesUnit[] | undefined {
     const { dtsTicks, randomAccess, damaged } = unit
     const isKey = randomAccess && !damaged
-    const stepTicks = dtsTicks - this.#latestTicks
-    const lateTicks = stepTicks < 0 ? 0 : aloneTicks - stepTicks
-    if (lateTicks > Math.max(this.#lateTicks, MIN_LATE_TICKS))
-      this.#lateTicks = Math.min(lateTicks, MAX_LATE_TICKS)
-    const isPause = stepTicks > MAX_UNHELD_TICKS && lateTicks > -MIN_LATE_TICKS
-    const units: PesUnit[] = []
-    if (isPause && this.#isWhole && this.#begins()) {
-      this.#nextTicks ??= this.#afterTicks(frameTicks)
-      units.push(...this.#repeatUntil(dtsTicks - MARGIN_TICKS, MAX_RETURN_REPETITIONS))
-    }
+    const units = this.#endPause(dtsTicks, besideTicks)
     const nextTicks = this.#nextTicks
-    if (nextTicks === undefined) {
-      this.#keep(unit, isKey)
-      return [unit]
+    if (nextTicks !== undefined) {
+      if (!this.#isWhole && !isKey) return undefined
+      if (dtsTicks >= this.#latestTicks && dtsTicks < nextTicks + this.#gop.length)
+        return this.#pushLate(unit, isKey)
+      const untilTicks = Math.min(dtsTicks, nextTicks + AWAY_TICKS)
+      if (dtsTicks > nextTicks && this.#begins()) units.push(...this.#repeat(untilTicks, true))
+      this.#nextTicks = undefined
     }
-    if (!this.#isWhole && !isKey) return undefined
-    if (dtsTicks >= this.#latestTicks && dtsTicks < nextTicks + this.#gop.length) {
-      this.#keep(unit, isKey)
-      if (isKey && this.#begins()) this.#isUnseen = true
-      else if (isKey) {
-        this.#nextTicks = undefined
-        return [unit]
-      }
-      return []
-    }
-    const untilTicks = Math.min(dtsTicks, nextTicks + AWAY_TICKS)
-    if (dtsTicks > nextTicks && this.#begins()) units.push(...this.#repeat(untilTicks, true))
-    this.#nextTicks = undefined
     this.#keep(unit, isKey)
-    return [...units, unit]
+    units.push(unit)
+    return units
   }
 
   /**
    * @param aloneTicks  media of the audio since the latest PES packet of the video
-   * @param frameTicks  duration of a frame
    * @returns the repetitions that are due
    */
-  fill(aloneTicks: number, frameTicks: number): PesUnit[] {
+  fill(aloneTicks: number): PesUnit[] {
     const untilTicks = this.#latestTicks + aloneTicks - MARGIN_TICKS
     if (this.#nextTicks === undefined) {
       if (aloneTicks <= AWAY_TICKS + this.#lateTicks || !this.#begins()) return []
-      const nextTicks = this.#afterTicks(frameTicks)
+      const endTicks = this.#endTicks
       // Until it is repeated, nothing is late.
-      if (nextTicks + this.#repetitionTicks > untilTicks) return []
-      this.#nextTicks = nextTicks
+      if (endTicks + this.#repetitionTicks > untilTicks) return []
+      this.#nextTicks = endTicks
     }
     return this.#repeatUntil(untilTicks, MAX_REPETITIONS)
   }
 
-  /** @returns end of the GOP so far */
-  #afterTicks(frameTicks: number): number {
-    return (
-      Math.max(this.#latestTicks, this.#maxPtsTicks - this.#reorderTicks) + Math.max(frameTicks, 1)
-    )
+  /** Measures how late a frame is. @returns the repetitions before it, if it ends a pause that the audio beside it explains */
+  #endPause(dtsTicks: number, besideTicks: number): PesUnit[] {
+    const stepTicks = dtsTicks - this.#latestTicks
+    const lateTicks = stepTicks < 0 ? 0 : besideTicks - stepTicks
+    if (lateTicks > Math.max(this.#lateTicks, MIN_LATE_TICKS))
+      this.#lateTicks = Math.min(lateTicks, MAX_LATE_TICKS)
+    const isPause = stepTicks > MAX_UNHELD_TICKS && lateTicks > -MIN_LATE_TICKS
+    if (!isPause || !this.#isWhole || !this.#begins()) return []
+    this.#nextTicks ??= this.#endTicks
+    return this.#repeatUntil(dtsTicks - MARGIN_TICKS, MAX_RETURN_REPETITIONS)
+  }
+
+  /** Keeps a frame whose time is repeated already. @returns it, if it is a key frame that cannot be repeated */
+  #pushLate(unit: PesUnit, isKey: boolean): PesUnit[] {
+    this.#keep(unit, isKey)
+    if (!isKey) return []
+    this.#isUnseen = this.#begins()
+    if (this.#isUnseen) return []
+    this.#nextTicks = undefined
+    return [unit]
+  }
+
+  /** End of the GOP so far. */
+  get #endTicks(): number {
+    const lastTicks = Math.max(this.#latestTicks, this.#maxPtsTicks - this.#reorderTicks)
+    return lastTicks + Math.max(this.#frameTicks, 1)
   }
 
   #repeatUntil(untilTicks: number, maxRepetitions: number): PesUnit[] {
@@ -199,6 +208,8 @@ export class HeldVideo {
 
   #keep(unit: PesUnit, isKey: boolean): void {
     const { dtsTicks, ptsTicks, payload, startsFrame } = unit
+    const stepTicks = dtsTicks - this.#latestTicks
+    if (stepTicks > 0 && stepTicks <= MAX_STEP_TICKS) this.#frameTicks = stepTicks
     this.#latestTicks = dtsTicks
     const key = this.#gop[0]?.unit
     if (isKey && startsFrame) {

@@ -46,8 +46,6 @@ export class SteadyAudio {
   #droppedVideoPackets = 0
   /** DTS of the newest PES packet of the video. */
   #videoTicks: number | undefined
-  /** Newest distance between two of them. */
-  #frameTicks = 0
   /** Duration of the media of the video, without jumps of its clock. */
   #mediaTicks = 0
 
@@ -106,7 +104,6 @@ export class SteadyAudio {
     this.#absentPids.clear()
     this.#video = new HeldVideo()
     this.#videoTicks = undefined
-    this.#frameTicks = 0
   }
 
   /** @returns the outputs that are due: silence beside video, none for late audio, and audio on the clock of the video */
@@ -133,12 +130,13 @@ export class SteadyAudio {
   #pushVideo(output: Extract<DemuxerOutput, { readonly type: 'unit' }>): readonly DemuxerOutput[] {
     const { unit } = output
     const { dtsTicks, randomAccess, damaged } = unit
-    const units = this.#video.push(unit, this.#besideTicks, this.#frameTicks)
+    const besideTicks = this.#besideTicks
+    const units = this.#video.push(unit, besideTicks)
     if (units === undefined) {
       this.#droppedVideoPackets++
       return []
     }
-    this.#advance(dtsTicks)
+    this.#advance(dtsTicks, besideTicks)
     const outputs: DemuxerOutput[] = []
     for (const [pid, line] of this.#lines) {
       const silent = line.advance({ latestTicks: dtsTicks, mediaTicks: this.#mediaTicks })
@@ -161,7 +159,7 @@ export class SteadyAudio {
     this.#lines.set(pid, line)
     const units = line.push(unit, { latestTicks, mediaTicks: this.#mediaTicks }).map(toOutput)
     // Before the audio: it may be that which ends the wait for video.
-    units.unshift(...this.#video.fill(line.aloneTicks, this.#frameTicks).map(toOutput))
+    units.unshift(...this.#video.fill(line.aloneTicks).map(toOutput))
     if (line.lacksSilence || !this.#absentPids.delete(pid)) return units
     return [...this.#changeProgram(), ...units]
   }
@@ -174,13 +172,11 @@ export class SteadyAudio {
   }
 
   /** Takes a DTS of the video: a long step without as much audio beside it is a jump of its clock. */
-  #advance(dtsTicks: number): void {
+  #advance(dtsTicks: number, besideTicks: number): void {
     const stepTicks = dtsTicks - (this.#videoTicks ?? dtsTicks)
-    const besideTicks = this.#besideTicks
     const isShort = Math.abs(stepTicks) <= MAX_STEP_TICKS
     const isMedia = isShort || Math.abs(stepTicks - besideTicks) <= MAX_STEP_TICKS
-    if (isShort && stepTicks > 0) this.#frameTicks = stepTicks
-    const pausedTicks = besideTicks > MAX_STEP_TICKS ? besideTicks : this.#frameTicks
+    const pausedTicks = besideTicks > MAX_STEP_TICKS ? besideTicks : this.#video.frameTicks
     const mediaTicks = isMedia ? Math.max(0, stepTicks) : pausedTicks
     if (!isMedia) for (const line of this.#lines.values()) line.jump(stepTicks - mediaTicks)
     this.#mediaTicks += mediaTicks
