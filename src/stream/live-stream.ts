@@ -10,7 +10,7 @@ import { ActiveWarnings } from '../diagnosis/active-warnings.ts'
 import type { WarningFact } from '../diagnosis/warnings.ts'
 import { Packager, type PackagerOutput, type PackagerStats } from '../hls/packager.ts'
 import { LivePresentation } from '../hls/playlist/live-presentation.ts'
-import { SteadyAudio } from '../hls/rendition/steady-audio.ts'
+import { SteadyTracks } from '../hls/rendition/steady-tracks.ts'
 import type { FileStore, StreamFiles } from '../hls/store/file-store.ts'
 import type { Segment } from '../hls/store/segment.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
@@ -84,7 +84,7 @@ export interface StreamEvents {
  * All else are queries. Events: `StreamEvents`.
  *
  * ```
- * payloads ─► Publication ─┬─► SteadyAudio ─► Packager ─► LivePresentation ─► files
+ * payloads ─► Publication ─┬─► SteadyTracks ─► Packager ─► LivePresentation ─► files
  *                          ├─► HotGop, which keeps the newest GOP while another source is on air
  *                          └─► Readers, payloads as they came
  * ```
@@ -96,7 +96,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   /** Identifies what is between a start and a stop, whichever processes serve it. */
   readonly run: string
   readonly #options: LiveStreamOptions
-  readonly #audio: SteadyAudio
+  readonly #steadyTracks: SteadyTracks
   readonly #packager: Packager
   readonly #presentation: LivePresentation
   readonly #totals: Totals
@@ -141,7 +141,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     }
     this.#sources = new Sources(rules, options.budget)
     const { formats = ['ts'], tracks: policy = 'compatible' } = options
-    this.#audio = new SteadyAudio({ formats, policy }, earlier?.tracks)
+    this.#steadyTracks = new SteadyTracks({ formats, policy }, earlier?.tracks)
     this.#packager = new Packager({ ...options, slabs: cache.slabs, ...earlier?.packager })
     this.#totals = new Totals(earlier?.packager.sequenceStart ?? options.sequenceStart)
     const onRow = (mediaSequence: number) => this.#feed.mark(mediaSequence)
@@ -386,7 +386,10 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   /** Counters of the packager. */
   get packaging(): PackagerStats {
     const { packetsBeforeStart, ...stats } = this.#packager.stats
-    return { ...stats, packetsBeforeStart: packetsBeforeStart + this.#audio.droppedVideoPackets }
+    return {
+      ...stats,
+      packetsBeforeStart: packetsBeforeStart + this.#steadyTracks.droppedVideoPackets,
+    }
   }
 
   report(): StreamReport {
@@ -473,7 +476,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   /** Ends the timeline of a source that is no longer on air. */
   #endTimeline(replacedMs: number | undefined): void {
     this.#take(this.#packager.discontinuity(replacedMs))
-    this.#audio.reset()
+    this.#steadyTracks.reset()
   }
 
   #putOnAir({ to, reason }: SourceChange): void {
@@ -510,7 +513,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       if (output.type === 'program') this.#tracks = output.program.tracks
       // A part that ends before its next frame has arrived lets players ask for one that the switch takes away.
       if (output.type === 'header' && this.#sources.awaitsKeyFrame) continue
-      const steady = this.#audio.push(output)
+      const steady = this.#steadyTracks.push(output)
       if (steady.length !== 1 || steady[0] !== output)
         this.#sources.spend(workOfInsertion(output, steady))
       for (const each of steady) this.#take(this.#packager.push(each, wallMs))
@@ -558,7 +561,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   #addSegment(segment: Segment): void {
-    if (!this.#audio.begun) this.#audio.begin(this.#packager.tracks)
+    if (!this.#steadyTracks.begun) this.#steadyTracks.begin(this.#packager.tracks)
     this.#presentation.files.reserve(this.#queuedBytes)
     // Retains the memory for the listeners: the cache may refuse or release the segment before they are called.
     this.#options.cache.slabs.hold(segment.chunks)
@@ -601,7 +604,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   }
 
   get #queuedBytes(): number {
-    return this.#packager.queuedBytes + this.#sources.queuedBytes + this.#audio.heldBytes
+    return this.#packager.queuedBytes + this.#sources.queuedBytes + this.#steadyTracks.heldBytes
   }
 
   #watchSources(nowUs: number): void {
@@ -617,7 +620,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     for (const source of this.#sources.all) {
       const observed = source.publication.observe(figures, nowUs)
       if (source === this.#sources.onAir)
-        facts.push(...observed, ...this.#packager.facts, ...this.#audio.facts)
+        facts.push(...observed, ...this.#packager.facts, ...this.#steadyTracks.facts)
       facts.push(...this.#keyExpiry.observe(source.encoder, this.#options.clock.wallMs()))
     }
     this.#warnings.observe(facts, nowUs)

@@ -1,8 +1,8 @@
 /**
- * Constant presence of audio in a presentation with video. Players set up their decoders once: hls.js fails if audio
+ * Constant presence of audio and video in a presentation with both. Players set up their decoders once: hls.js fails if audio
  * starts after video, and waits forever if audio ends. So silence replaces audio that is no longer in the PMT, sends
  * nothing, or has another format before the next key frame; audio whose clock leaves that of the video is moved back to it;
- * and audio that starts later is dropped, unless the policy is `all`. Video that stays away beside audio is held.
+ * and audio that starts later is dropped, unless the policy is `all`. The main video is held while it stays away beside audio.
  *
  * @module
  */
@@ -24,7 +24,7 @@ const MAX_SILENT_TICKS = 5 * TICKS_PER_SEC
 type ProgramOutput = Extract<DemuxerOutput, { readonly type: 'program' }>
 
 /** Inputs: `push` every output of the demuxer; `begin` after the first segment, `reset` when the encoder has left. */
-export class SteadyAudio {
+export class SteadyTracks {
   readonly #policy: RenditionPolicy
   /** Audio of the first segment, `none` for video alone; undefined before that segment, and if it has no video. */
   #audio: Track | 'none' | undefined

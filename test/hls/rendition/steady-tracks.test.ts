@@ -2,7 +2,7 @@ import t from 'tap'
 import { decodeAdtsHeader, SILENT_BLOCKS } from '../../../src/codec/adts.ts'
 import { Packager } from '../../../src/hls/packager.ts'
 import { RenditionMeter } from '../../../src/hls/playlist/rendition-meter.ts'
-import { SteadyAudio } from '../../../src/hls/rendition/steady-audio.ts'
+import { SteadyTracks } from '../../../src/hls/rendition/steady-tracks.ts'
 import type { Segment } from '../../../src/hls/store/segment.ts'
 import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
@@ -36,7 +36,7 @@ function run(
   outputs: readonly DemuxerOutput[],
   { isPaced = false, partSec }: { isPaced?: boolean; partSec?: number } = {},
 ) {
-  const steady = new SteadyAudio(POLICY)
+  const steady = new SteadyTracks(POLICY)
   const packager = new Packager({
     ...{ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, formats: POLICY.formats, partSec },
   })
@@ -89,7 +89,7 @@ const inOrder = (...lanes: ReturnType<typeof jumped>[]) =>
     .toSorted((a, b) => a.sentTicks - b.sentTicks)
     .map(({ moved }) => unit(moved))
 
-const shiftSecOf = ({ facts }: SteadyAudio) =>
+const shiftSecOf = ({ facts }: SteadyTracks) =>
   facts.find((fact) => fact.code === 'AUDIO_REALIGNED')?.shiftSec ?? 0
 
 const FROM = 2000 * SEC
@@ -185,7 +185,7 @@ t.test('audio in another format is silence up to the next key frame', async (t) 
 })
 
 t.test('audio of another codec begins with the key frame behind its program map', (t) => {
-  const steady = new SteadyAudio(POLICY)
+  const steady = new SteadyTracks(POLICY)
   const { parameters, ...undescribed } = { ...AUDIO, streamType: 0x81, codec: 'ac3' as const }
   const track: Track = { ...undescribed, parameters: { ...parameters!, codecString: 'ac-3' } }
   steady.push(layout)
@@ -389,7 +389,7 @@ t.test('video that stays away, or comes in a burst, moves no audio', async (t) =
 
 t.test('a PES packet makes no more than 10 s of silence', async (t) => {
   const second: Track = { ...AUDIO, pid: 300, language: 'fra' }
-  const steady = new SteadyAudio({ ...POLICY, policy: 'all' })
+  const steady = new SteadyTracks({ ...POLICY, policy: 'all' })
   steady.push(program(programOf(VIDEO, AUDIO, second)))
   const video = (sec: number) => steady.push(unit(videoUnit(FROM + sec * SEC, { key: true })))
   video(0)
@@ -406,7 +406,7 @@ t.test('a PES packet makes no more than 10 s of silence', async (t) => {
 t.test('a change of format makes no more than 10 s of silence', async (t) => {
   const most = Math.ceil((10 * SEC) / AUDIO_UNIT_TICKS) + 2
   const second: Track = { ...AUDIO, pid: 300, language: 'fra' }
-  const steady = new SteadyAudio({ ...POLICY, policy: 'all' })
+  const steady = new SteadyTracks({ ...POLICY, policy: 'all' })
   const push = (value: PesUnit) =>
     steady
       .push(unit(value))
