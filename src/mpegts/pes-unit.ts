@@ -66,7 +66,7 @@ export interface PesUnit {
 
 /** Repetition of the frames of a GOP so far. */
 export interface Repetition {
-  /** DTS of the frame behind it. */
+  /** DTS at which it ends: that of the frame behind it or, where the clock jumps there, one at most 4 s after its start. */
   readonly untilTicks: number
   /** Whether that is a frame as sent. */
   readonly isLast: boolean

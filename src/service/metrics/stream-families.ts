@@ -121,7 +121,7 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
   {
     name: 'millrace_media_packets_dropped_total',
     type: 'counter',
-    help: 'PES packets that are in no segment: damaged, before the first key frame, audio or data without video at their time, too large for a segment, or of a rendition behind the main one.',
+    help: 'PES packets that are in no segment: damaged, before the key frame with which video begins or goes on, audio or data without video at their time, too large for a segment, or of a rendition behind the main one.',
     label: 'reason',
     read: ({ packaging }) => ({
       damaged: packaging.damagedPackets,
