@@ -27,7 +27,7 @@ const MAX_LATE_TICKS = 4 * TICKS_PER_SEC
 /** Step of the video that is a pause, if there was as much audio beside it: longer ones are jumps of its clock to players. */
 const MAX_UNHELD_TICKS = 2 * TICKS_PER_SEC
 
-/** Distance of the repetitions: short, so that a segment ends in time, but longer for what is large. */
+/** Duration of a repetition: short, so that a segment ends in time, but longer for what is large. */
 const MIN_REPETITION_TICKS = 0.5 * TICKS_PER_SEC
 const MAX_REPETITION_TICKS = 1 * TICKS_PER_SEC
 
@@ -63,7 +63,7 @@ export class HeldVideo {
   #isClosed: boolean | undefined
   /**
    * Copies of the payloads, in memory that the next GOP uses again. Payloads kept as they came would outlive the young generation
-   * of the heap: those of 40 streams of 5 Mbit/s bring a third more collections of the old one.
+   * of the heap: those of 40 streams of 5 Mbit/s bring 1.5 times as many collections of the old one.
    */
   #memory = NOTHING
   /** DTS of the newest PES packet as sent. */
