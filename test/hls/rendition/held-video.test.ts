@@ -126,6 +126,23 @@ t.test('a late key frame with other parameter sets has them where it is repeated
   t.notOk(others.some(({ newParameters }) => newParameters))
 })
 
+t.test('a late key frame that another one ends tells nothing of the next repetition', async (t) => {
+  const video = new HeldVideo()
+  video.push(frame(0, 0, { key: true }))
+  fill(video, 0, 6 * SEC)
+  t.same(video.push(frame(1, SEC, { key: true, newParameters: true })), [])
+  const large = frame(2, 2 * SEC, { key: true, sizeBytes: 2 ** 19 + 100 })
+  t.same(video.push(large), [large])
+  const next = frame(3, 8 * SEC, { key: true, newParameters: true })
+  t.same(video.push(next), [next])
+  const units = fill(video, 0, 6 * SEC)
+  t.ok(units.length > 0)
+  t.notOk(
+    units.some(({ newParameters }) => newParameters),
+    'it was published with them',
+  )
+})
+
 t.test('of a GOP that is too large the key frame is repeated, up to the next one', async (t) => {
   const small = { key: false, sizeBytes: 1000 }
   const cases = { bytes: { frames: 120, sizeBytes: 5000 }, frames: { frames: 129, sizeBytes: 500 } }
