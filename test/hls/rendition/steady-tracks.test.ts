@@ -286,7 +286,7 @@ t.test('the clock of one track that jumps alone is followed by the audio', async
 })
 
 t.test('audio that waits for the video to jump too counts with its payloads', async (t) => {
-  const steady = new SteadyAudio(POLICY)
+  const steady = new SteadyTracks(POLICY)
   const video = videoUnits({ fromTicks: FROM, frames: 30, framesPerGop: 30 })
   const lanes = interleave({ units: video }, { units: audioUnits(FROM, 5) })
   for (const output of [layout, ...lanes.map(unit)]) steady.push(output)
