@@ -94,7 +94,10 @@ export class UploadQueue<Key extends object> {
     let owner = this.#owners.get(key)
     if (owner === undefined) {
       owner = {
-        ...{ tasks: new Set(), queued: [], failing: new Set(), looking: new Set() },
+        tasks: new Set(),
+        queued: [],
+        failing: new Set(),
+        looking: new Set(),
         sizeBytes: 0,
       }
       this.#owners.set(key, owner)
