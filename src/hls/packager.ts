@@ -106,6 +106,8 @@ export interface PackagerStats extends CutPlannerStats {
   readonly oversizePackets: number
   /** PES packets of the other renditions that are in no segment. */
   readonly otherDroppedPackets: number
+  /** See `SampleStats.dropped`, in all renditions of CMAF. */
+  readonly droppedSamples: number
 }
 
 const DEFAULT_MAX_SEGMENT_BYTES = 64 * 1024 * 1024
@@ -219,6 +221,7 @@ export class Packager {
       droppedAudioPackets: main.audio,
       droppedDataPackets: main.data,
       otherDroppedPackets,
+      droppedSamples: this.#samples.dropped,
     }
   }
 

@@ -133,6 +133,12 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
     }),
   },
   {
+    name: 'millrace_cmaf_samples_dropped_total',
+    type: 'counter',
+    help: 'Access units and audio frames that CMAF lacks: no sample can express them, they overlap others, or too many wait for the video.',
+    read: ({ packaging }) => packaging.droppedSamples,
+  },
+  {
     name: 'millrace_hls_forced_cuts_total',
     type: 'counter',
     help: 'Segments that start without a key frame, since the one before had its maximum duration or size.',

@@ -168,6 +168,7 @@ t.test('packets that are in no segment are counted by reason', async (t) => {
   t.ok(dropped('before_key_frame') > 0)
   t.equal(dropped('oversize'), 0)
   t.equal(valueOf(text, 'millrace_hls_forced_cuts_total{stream="studio"}'), '0')
+  t.equal(valueOf(text, 'millrace_cmaf_samples_dropped_total{stream="studio"}'), '0')
 })
 
 t.test('simultaneous scrapes share one result', async (t) => {
