@@ -115,10 +115,8 @@ interface Entry {
   /** When media was lost last; -Infinity if none was. */
   lostUs: number
   writtenUs: number
-  /** Number of the newest row that the stored index has; -1 without one. */
-  indexedSequence: number
-  /** Whether the stored index names the run that goes on behind this one. */
-  hasStoredNext: boolean
+  /** Of the stored index: number of its newest complete row, and whether it names the run that goes on behind this one. */
+  indexed: { readonly sequence: number; readonly hasNext: boolean }
   /** Totals when files were written last. */
   written: { newestMs: number; mediaBytes: number }
 }
@@ -180,9 +178,7 @@ export class Archive {
       const entries = this.#entries.get(stream)
       for (const entry of entries ?? []) this.#take(entry, change)
       if (entries === undefined && stream.status !== 'STOPPED') this.#begin(stream, isContinued)
-      // Another process that goes on has a record of each segment then.
-      const open = (this.#entries.get(stream) ?? []).filter((entry) => !isSettled(entry))
-      stream.keepRowsFrom(Math.min(...open.map((entry) => entry.indexedSequence)) + 1)
+      stream.keepRowsFrom(this.#unrecordedFrom(stream))
     })
   }
 
@@ -301,8 +297,7 @@ export class Archive {
       isStarted: false,
       lostUs: -Infinity,
       writtenUs: isContinued || from !== undefined ? -Infinity : this.#nowUs,
-      indexedSequence: -1,
-      hasStoredNext: false,
+      indexed: { sequence: -1, hasNext: false },
       written: { newestMs: from?.startMs ?? 0, mediaBytes: 0 },
     }
     this.#entries.set(stream, [...(this.#entries.get(stream) ?? []), entry])
@@ -330,7 +325,7 @@ export class Archive {
       const index = await this.#load(folder, run)
       if (index?.state === 'COMPLETE') entry.outcome = 'COMPLETE'
       if (run.next !== undefined) {
-        entry.hasStoredNext = true
+        entry.indexed = { sequence: run.next.mediaSequence - 1, hasNext: true }
         const { run: name, ...from } = run.next
         this.#open(stream, { name, from, isContinued: true })
       }
@@ -425,6 +420,7 @@ export class Archive {
       return ++looks < LOOKS ? undefined : false
     }
     const put = async (signal: AbortSignal) => {
+      if (!this.#isNamed(entry)) return undefined
       const object = { key, chunks, contentType: mediaTypeOf(rendition), cacheControl: FOREVER }
       try {
         await store.put(object, { createOnly: true, signal })
@@ -480,7 +476,10 @@ export class Archive {
         this.#publish(entry)
       }
       const overSec = this.#overSec(entry)
-      if (run.isListed && !run.isPlayable) this.#leave(entry)
+      if (run.isListed && !run.isPlayable) {
+        this.#leave(entry)
+        return
+      }
       // First the media, then the playlists.
       if (overSec > FINISH_SEC && entry.unstored.size > 0) this.#uploads.abandon(entry)
       if (overSec > 2 * FINISH_SEC) this.#giveUp(entry)
@@ -517,22 +516,32 @@ export class Archive {
   #isDue(entry: Entry): boolean {
     const { run, endedUs, writtenUs, written } = entry
     if (!run.isOpen || !this.#isNamed(entry)) return false
+    if (run.next !== undefined && !entry.indexed.hasNext) return true
     if (endedUs !== undefined && run.isListed) return run.isPlayable
     return written.newestMs !== run.newestMs && this.#nowUs - writtenUs >= PLAYLIST_SEC * 1e6
   }
 
   /** Whether another process finds the run: the stored index of the one before names it. */
   #isNamed(entry: Entry): boolean {
-    const entries = this.#entries.get(entry.stream)!
+    const entries = this.#entries.get(entry.stream) ?? []
     const before = entries[entries.indexOf(entry) - 1]
-    return before === undefined || before.hasStoredNext || isSettled(before)
+    return before === undefined || before.indexed.hasNext || isSettled(before)
+  }
+
+  /** Number of the first row that another process would not find in the store; Infinity without an archive. */
+  #unrecordedFrom(stream: LiveStream): number {
+    const numbers = (this.#entries.get(stream) ?? []).map((entry) => {
+      const next = entry.indexed.sequence + 1
+      return isSettled(entry) || next === entry.run.next?.mediaSequence ? Infinity : next
+    })
+    return Math.min(...numbers)
   }
 
   /** Stores the index, and the playlists unless they are long for the media that has come since. */
   #write(entry: Entry): void {
     const { onEvent } = this.#options
     const { stream, folder, run } = entry
-    const { newestMs, newestSequence, lastSequence, next } = run
+    const { newestMs, completeSequence, lastSequence, next } = run
     const mediaBytes = run.totals.sizeBytes
     const isLast = entry.endedUs !== undefined && run.isListed
     const isWorthwhile =
@@ -553,9 +562,8 @@ export class Archive {
         if (stream.hasLeft) return false
         const document = documents[stored]!
         await this.#put(folder, document, isLast)
-        if (document.name !== INDEX_NAME) continue
-        entry.indexedSequence = newestSequence
-        entry.hasStoredNext = next !== undefined
+        if (document.name === INDEX_NAME)
+          entry.indexed = { sequence: completeSequence, hasNext: next !== undefined }
       }
       return true
     }

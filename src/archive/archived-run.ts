@@ -100,9 +100,9 @@ export class ArchivedRun {
     return Math.max((from?.mediaSequence ?? 0) - 1, this.#playlists.lastSequence)
   }
 
-  /** Number of the newest complete row; without one, that before the first. */
-  get newestSequence(): number {
-    return Math.max(this.lastSequence, ...this.#ledger.closed.map((row) => row.mediaSequence))
+  /** Number of the row up to which all are complete, in each rendition; without one, that before the first. */
+  get completeSequence(): number {
+    return Math.max(this.lastSequence, this.#ledger.completeSequence)
   }
 
   /** End of the newest complete row, in milliseconds since 1970. */
@@ -270,7 +270,10 @@ export class ArchivedRun {
    * @returns the run that is to list that segment
    */
   continueAs(run: string): NextRun {
-    const newest = this.newestSequence
+    const newest = Math.max(
+      this.lastSequence,
+      ...this.#ledger.closed.map((row) => row.mediaSequence),
+    )
     this.#ledger.dropAfter(newest)
     this.#next = { run, mediaSequence: newest + 1, startMs: this.newestMs }
     return this.#next

@@ -52,6 +52,17 @@ export class RowLedger {
     return [...this.#rows.values()].filter(isClosed)
   }
 
+  /** Number of the row up to which each rendition has its segment; -1 without one. */
+  get completeSequence(): number {
+    let complete = -1
+    for (const [number, row] of this.#rows) {
+      const segments = this.#segmentsOf(row)
+      if (!isClosed(row) || segments.length === 0 || segments.some((it) => it.sizeBytes === 0)) break
+      complete = number
+    }
+    return complete
+  }
+
   /** @returns media of the rows that is to be stored, each init segment before the segments that need it */
   add(rows: readonly CheckpointRow[]): ArchivedMedia[] {
     const wanted: ArchivedMedia[] = []

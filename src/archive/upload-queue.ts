@@ -186,7 +186,8 @@ export class UploadQueue<Key extends object> {
     if (signal.aborted) return
     pausing.delete(task)
     task.pauseMs = Math.min(2 * task.pauseMs, RETRY_MS.longest)
-    owner.queued.unshift(task)
+    if (pausing === owner.failing) owner.queued.unshift(task)
+    else owner.queued.push(task)
     this.#start()
   }
 

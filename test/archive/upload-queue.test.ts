@@ -174,6 +174,25 @@ t.test(
   },
 )
 
+t.test('what is looked for again goes behind what was not asked for yet', async (t) => {
+  const { add, done, settle, resume } = setUp()
+  const owner = {}
+  const answers: (() => void)[] = []
+  const look = () => new Promise<undefined>((resolve) => answers.push(() => resolve(undefined)))
+  for (let task = 0; task < 20; task++) add(owner, 'absent', look)
+  add(owner, 'there', async () => true)
+  // The store is so slow that the pauses are over before the first round is.
+  for (let round = 0; round < 2; round++) {
+    await settle()
+    for (const answer of answers.splice(0)) {
+      answer()
+      await settle()
+      await resume()
+    }
+  }
+  t.same(done, ['there true'])
+})
+
 t.test('abandons what is queued and what pauses at once, each once', async (t) => {
   const { tasks, add, done, settle, resume } = setUp()
   const owner = {}
