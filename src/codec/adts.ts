@@ -56,18 +56,25 @@ export function describeAdtsPayload(bytes: Buffer, at: number): AdtsPayload | un
   return { config, headerBytes }
 }
 
+/** @returns size of the frame, including its header; undefined when none begins at `at` or its header is truncated */
+export function adtsFrameBytes(bytes: Buffer, at: number): number | undefined {
+  if (at + ADTS_HEADER_BYTES > bytes.length) return undefined
+  if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined
+  const sizeBytes = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
+  return sizeBytes > ADTS_HEADER_BYTES ? sizeBytes : undefined
+}
+
 /**
  * Decodes an ADTS header. HE-AAC with implicit SBR signaling has the header of AAC-LC at half the sample rate. It is
  * reported as AAC-LC at that rate, since only the payload differs.
  */
 export function decodeAdtsHeader(bytes: Buffer, at: number): AudioFrameHeader | undefined {
-  if (at + ADTS_HEADER_BYTES > bytes.length) return undefined
-  if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined
+  const sizeBytes = adtsFrameBytes(bytes, at)
+  if (sizeBytes === undefined) return undefined
   const codecString = CODEC_STRINGS[bytes[at + 2]! >> 6]!
   const sampleRate = AAC_SAMPLE_RATES[(bytes[at + 2]! >> 2) & 0x0f]
   const channelConfiguration = ((bytes[at + 2]! & 1) << 2) | (bytes[at + 3]! >> 6)
-  const sizeBytes = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5)
-  if (sampleRate === undefined || sizeBytes <= ADTS_HEADER_BYTES) return undefined
+  if (sampleRate === undefined) return undefined
 
   const samples = AAC_FRAME_SAMPLES * ((bytes[at + 6]! & 3) + 1)
   const channels = channelConfiguration === 7 ? 8 : channelConfiguration

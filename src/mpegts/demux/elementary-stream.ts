@@ -8,6 +8,7 @@ import { AdtsChannels } from '../../codec/adts-channels.ts'
 import { AUDIO_DECODERS } from '../../codec/audio-decoders.ts'
 import { LatmReader } from '../../codec/latm.ts'
 import type { PesUnit } from '../pes-unit.ts'
+import { AdtsAlignment, type TimedPes } from './adts-alignment.ts'
 import { AudioFrameClock } from './audio-frame-clock.ts'
 import type { DemuxerStats } from './demuxer-stats.ts'
 import { inspectUnit } from './inspect-unit.ts'
@@ -30,6 +31,7 @@ export class ElementaryStream {
   readonly #stats: DemuxerStats
   readonly #video: VideoStream | undefined
   readonly #splitter: FrameSplitter | undefined
+  readonly #adts: AdtsAlignment | undefined
   readonly #audioClock: AudioFrameClock
   /** Channels of AAC whose headers do not tell them; undefined until there was such a header. */
   #adtsChannels: AdtsChannels | undefined
@@ -51,6 +53,7 @@ export class ElementaryStream {
       this.#video = new VideoStream(codec)
       this.#splitter = new FrameSplitter(codec, stats)
     }
+    if (codec === 'aac') this.#adts = new AdtsAlignment(stats)
     this.#audioClock = new AudioFrameClock(stats)
     if (codec !== 'aac-latm') return
     // No HLS player decodes LATM. The track is ADTS from the start: a later change would cost a discontinuity.
@@ -119,14 +122,22 @@ export class ElementaryStream {
     if (frames !== undefined) yield* this.#makeUnits(frames)
     else if (times === undefined) this.#stats.pesWithoutPts++
     else {
-      const unit = this.#makeUnit(pes, times, this.#splitter?.startsFrame, stamp !== undefined)
-      if (unit !== undefined) yield unit
+      const timed = { pes, times, isStamped: stamp !== undefined }
+      yield* this.#makeTimed(this.#adts?.push(timed) ?? [timed])
     }
   }
 
   /** @returns what is left of the stream at its end */
   *flushUnits(): Generator<PesUnit, void, undefined> {
     yield* this.#makeUnits(this.#splitter?.flush() ?? [])
+    yield* this.#makeTimed(this.#adts?.flush() ?? [])
+  }
+
+  *#makeTimed(all: readonly TimedPes[]): Generator<PesUnit, void, undefined> {
+    for (const { pes, times, isStamped } of all) {
+      const unit = this.#makeUnit(pes, times, this.#splitter?.startsFrame, isStamped)
+      if (unit !== undefined) yield unit
+    }
   }
 
   *#makeUnits(frames: readonly FramePes[]): Generator<PesUnit, void, undefined> {

@@ -3,7 +3,9 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { AUDIO_DECODERS } from '../../../src/codec/audio-decoders.ts'
 import { Demuxer } from '../../../src/mpegts/demux/demuxer.ts'
+import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
 import { decodePesHeader, pesBytes } from '../../../src/mpegts/pes.ts'
+import { StreamType } from '../../../src/mpegts/psi/stream-type.ts'
 import { demux, payloadOf, readFixture, unitsOf } from '../demux.ts'
 import { pesPacket, TsBuilder } from '../ts-builder.ts'
 
@@ -81,6 +83,10 @@ function check(source: Source, sent: readonly SentPes[]): void {
   const tables = new TsBuilder().program([{ pid: PID, streamType: source.streamType }]).bytes
   const bytes = Buffer.concat([tables, ...sent.map(({ packets }) => packets)])
   const units = unitsOf(demux(bytes, undefined, demuxer))
+  if (source.streamType === StreamType.AAC_ADTS) {
+    checkFrames(source, sent, units)
+    return
+  }
   if (units.length !== sent.length) throw new Error(`${units.length} PES packets`)
   for (const [index, { chunks, payload, ptsTicks }] of units.entries()) {
     const { packets, stampTicks, beginTicks, isCounted } = sent[index]!
@@ -100,6 +106,28 @@ function check(source: Source, sent: readonly SentPes[]): void {
   const { pesWithoutPts } = demuxer.stats
   if (pesWithoutPts < untimed.length || pesWithoutPts > uncounted.length)
     throw new Error(`${pesWithoutPts} without times`)
+}
+
+/** @throws unless each PES packet has the whole frames that begin in one that was sent, and their time */
+function checkFrames(
+  { bytes, frames }: Source,
+  sent: readonly SentPes[],
+  units: readonly PesUnit[],
+): void {
+  if (!Buffer.concat(units.map(({ payload }) => payload)).equals(bytes))
+    throw new Error('the frames differ')
+  const begun = sent.filter(({ beginTicks }) => beginTicks !== undefined)
+  if (units.length !== begun.length) throw new Error(`${units.length} PES packets`)
+  let at = 0
+  for (const [index, unit] of units.entries()) {
+    const { stampTicks, beginTicks, isCounted } = begun[index]!
+    if (frames.get(at) !== beginTicks) throw new Error(`PES packet ${index} begins within a frame`)
+    at += unit.payload.length
+    if (!payloadOf(unit).equals(unit.payload)) throw new Error(`payload ${index} differs`)
+    if (stampTicks === undefined && !isCounted) continue
+    const driftTicks = Math.abs(unit.ptsTicks - beginTicks!)
+    if (driftTicks > 1) throw new Error(`PES packet ${index} is off by ${driftTicks} ticks`)
+  }
 }
 
 for (const name of ['demo', 'mp3', 'ac3-dvb', 'eac3', 'h264-mp2-nit']) {
