@@ -71,6 +71,8 @@ export function createApp(options: ApplicationOptions): FastifyInstance {
       const listener: RequestListener = (request, response) => {
         if (request.rawHeaders.length > MAX_FIELDS * 2)
           writeRefusal(response, TOO_MANY_FIELDS, [], 431)
+        else if (headBytes(request) > MAX_HEAD_BYTES)
+          writeRefusal(response, HEAD_TOO_LARGE, [], 431)
         else if (hasSeveralHosts(request)) writeRefusal(response, SEVERAL_HOSTS)
         else if (options.before?.(request, response) !== true) router(request, response)
       }
@@ -107,6 +109,17 @@ const MAX_FIELDS = 100
 const TOO_MANY_FIELDS = new MillraceError('REQUEST_MALFORMED', {
   message: `the HTTP request is malformed: it has more than ${MAX_FIELDS} header fields`,
 })
+
+/** Max size of a head, names and values. Node and nghttp2 see to it, but for a client that does not acknowledge SETTINGS. */
+const MAX_HEAD_BYTES = 8192
+
+const HEAD_TOO_LARGE = new MillraceError('REQUEST_MALFORMED', {
+  message: `the HTTP request is malformed: its head has more than ${MAX_HEAD_BYTES} bytes`,
+})
+
+function headBytes({ rawHeaders }: IncomingMessage): number {
+  return rawHeaders.reduce((sum, { length }) => sum + length, 0)
+}
 
 const SEVERAL_HOSTS = new MillraceError('REQUEST_MALFORMED', {
   message: 'the HTTP request is malformed: it has more than one Host field',

@@ -182,7 +182,7 @@ export class LivePlaylist {
         ...(map !== mapBefore && { map }),
       },
       map,
-      partCount: segment.parts.length,
+      partCount: segment.parts.filter(({ chunks }) => chunks.length > 0).length,
       parts: segment.parts.map(listPart),
       dropped: false,
       longestPlaylistSec: 0,

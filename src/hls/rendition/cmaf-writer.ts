@@ -24,7 +24,7 @@ import type { Sample, SampleStats } from '../../mp4/sample.ts'
 import { SILENT_TICKS, silentSamples } from '../../mp4/silence.ts'
 import { videoCodecString } from '../../mp4/video-sample-entry.ts'
 import type { SlabPool } from '../../mpegts/mux/slab-pool.ts'
-import type { PesUnit } from '../../mpegts/pes-unit.ts'
+import { memoryOf, type PesUnit } from '../../mpegts/pes-unit.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { PartEnd, SegmentEnd, SegmentPlan } from '../cut/segment-plan.ts'
 import { initUri, isAudioRendition, type CmafRendition } from '../file-names.ts'
@@ -58,6 +58,7 @@ interface HeldSample {
   /** 90 kHz, comparable with the boundaries of parts. */
   readonly ticks: number
   readonly unit: PesUnit
+  readonly memoryBytes: number
 }
 
 /** Segment that has its first sample, or follows media without having any. */
@@ -74,7 +75,7 @@ interface Open {
 /** Rounding of the time of an audio frame to samples and back. */
 const ROUNDING_TICKS = 2
 
-/** Memory of a held sample beside its bytes: of its objects. */
+/** Memory of the objects of a held sample, beside its share of its PES packet. */
 const SAMPLE_BYTES = 400
 
 /**
@@ -203,8 +204,9 @@ export class CmafWriter implements MediaWriter {
         }
       } else if (!sample.continues) this.#latestTicks = ticks
       // A second field is written with the first one: its bytes are views into the input.
-      this.#held.push({ sample, ticks: this.#latestTicks, unit })
-      this.#heldBytes += sample.sizeBytes + SAMPLE_BYTES
+      const memoryBytes = SAMPLE_BYTES + Math.ceil(memoryOf(unit) / samples.length)
+      this.#held.push({ sample, ticks: this.#latestTicks, unit, memoryBytes })
+      this.#heldBytes += memoryBytes
     }
   }
 
@@ -286,7 +288,7 @@ export class CmafWriter implements MediaWriter {
   #takeHeld(untilTicks: number): HeldSample[] {
     const count = this.#held.findIndex((held) => !isDue(held, untilTicks))
     const taken = this.#held.splice(0, count === -1 ? Infinity : count)
-    for (const { sample } of taken) this.#heldBytes -= sample.sizeBytes + SAMPLE_BYTES
+    for (const { memoryBytes } of taken) this.#heldBytes -= memoryBytes
     return taken
   }
 

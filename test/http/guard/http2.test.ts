@@ -87,6 +87,21 @@ t.test('refuses a head above 8 KiB, as over HTTP/1.1, and the connection goes on
   t.match(await ask(7800), { status: 200 })
 })
 
+t.test('refuses such a head of a client that does not acknowledge SETTINGS, too', async (t) => {
+  const { app } = await serveSegments(t)
+  const socket = (await startTls(connect(app.port, '127.0.0.1')))!
+  let received = ''
+  socket.on('data', (bytes: Buffer) => (received += bytes.toString('latin1')))
+  const names = Array.from({ length: 80 }, (_, index) => `x${index}`)
+  const headers = Object.fromEntries(names.map((name) => [name, 'y'.repeat(120)]))
+  const payload = requestHead({ path: '/video/demo/small.ts', headers })
+  const flags = END_STREAM | END_HEADERS
+  socket.write(Buffer.concat([PREFACE, frame(SETTINGS)]))
+  socket.write(frame(HEADERS, { flags, stream: 1, payload }))
+  await until('a refusal', () => received.includes('its head has more than 8192 bytes'))
+  socket.destroy()
+})
+
 t.test('counts resets without an error, too', async (t) => {
   const { app } = await serveSegments(t)
   const socket = (await startTls(connect(app.port, '127.0.0.1')))!
