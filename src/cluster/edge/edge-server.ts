@@ -113,9 +113,10 @@ export class EdgeServer {
     this.#client = client
     this.#isLocal = isLocal
     this.#edge = new Edge({ client, owners, maxBytes, readPlaybackSecrets })
+    const onRefused = (message: string) => logger.warn(message)
     const readName = () => config.nodeUrl || `${hostname()}:${this.port}`
     this.#ownerReports = client.signs
-      ? new OwnerReports({ edge: this.#edge, client, readName })
+      ? new OwnerReports({ edge: this.#edge, client, readName, onRefused })
       : undefined
     const uncachedMemory = uncachedMemoryBeside((id) => this.#edge.memory.findStream(id))
     this.#guard = new HttpGuard({ limits: config.http, uncachedMemory, clock: systemClock, logger })

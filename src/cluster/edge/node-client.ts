@@ -206,13 +206,16 @@ export class NodeClient {
 
   /**
    * @param body  JSON
-   * @throws {Error} if the node does not take it
+   * @returns status of the response
+   * @throws {Error} if the node cannot be reached
    */
-  async post(url: string, path: string, body: Buffer, signal: AbortSignal): Promise<void> {
-    const request = { ...targetOf(url, path), method: 'POST', body, signal } as const
-    const headers = { 'content-type': 'application/json', ...this.#signed(request) }
-    const response = await this.#files.request({ ...request, headers })
+  async post(url: string, path: string, body: Buffer, signal: AbortSignal): Promise<number> {
+    const call = { method: 'POST', path, body } as const
+    const headers = { 'content-type': 'application/json', ...this.#signed(call) }
+    const request = { ...call, ...targetOf(url, path), headers, signal }
+    const response = await this.#files.request(request)
     await response.body.dump()
+    return response.statusCode
   }
 
   /** Finds out which nodes answer, since none may be asked for files. */

@@ -24,6 +24,8 @@ interface OwnerReportsOptions {
   readonly readName: () => string
   /** Signs its requests. */
   readonly client: Pick<NodeClient, 'post'>
+  /** Called for each report that a node does not take, with words for the operator. */
+  readonly onRefused: (message: string) => void
 }
 
 type Entry = readonly [streamId: string, stream: ReadStream]
@@ -59,12 +61,15 @@ export class OwnerReports {
   }
 
   async #tell(owner: string, entries: readonly Entry[]): Promise<void> {
-    const { client, readName } = this.#options
+    const { client, readName, onRefused } = this.#options
     try {
       for (const streams of parts(entries)) {
         const report: EdgeReport = { edge: readName(), streams }
         const body = Buffer.from(JSON.stringify(report))
-        await client.post(owner, `/node/${EDGE_REPORT}`, body, AbortSignal.timeout(CALL_MS))
+        const path = `/node/${EDGE_REPORT}`
+        const status = await client.post(owner, path, body, AbortSignal.timeout(CALL_MS))
+        if (status !== 200)
+          onRefused(`${owner} does not count viewers of this node: it answers ${status} at ${path}`)
       }
     } catch {
       // Viewers who stay are in a later report.

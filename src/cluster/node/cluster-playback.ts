@@ -10,6 +10,7 @@ import { NodeClient } from '../edge/node-client.ts'
 import type { OwnerLookup } from '../edge/stream-origin.ts'
 import { createRelay } from '../edge/relay.ts'
 import { OwnerReports } from '../edge/owner-reports.ts'
+import type { Logger } from '../../logger.ts'
 import type { PassState, RemoteStreams } from '../../playback/remote-streams.ts'
 
 interface ClusterPlaybackOptions {
@@ -21,6 +22,7 @@ interface ClusterPlaybackOptions {
   readonly maxBytes: number
   /** See `EdgeOptions`. */
   readonly readPlaybackSecrets: () => readonly string[]
+  readonly logger: Pick<Logger, 'warn'>
 }
 
 /** Interval at which the audience is taken. */
@@ -32,11 +34,12 @@ export class ClusterPlayback implements RemoteStreams {
   readonly #reports: OwnerReports
   readonly #reporter: NodeJS.Timeout
 
-  constructor({ calls, readUrl, ...options }: ClusterPlaybackOptions) {
+  constructor({ calls, readUrl, logger, ...options }: ClusterPlaybackOptions) {
     this.#client = new NodeClient({ calls })
     this.#edge = new Edge({ client: this.#client, ...options })
     const parts = { edge: this.#edge, client: this.#client }
-    this.#reports = new OwnerReports({ ...parts, readName: readUrl })
+    const onRefused = (message: string) => logger.warn(message)
+    this.#reports = new OwnerReports({ ...parts, readName: readUrl, onRefused })
     this.#reporter = setInterval(() => this.#reports.send(this.#edge.audience.take()), REPORT_MS)
   }
 

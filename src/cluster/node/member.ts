@@ -166,6 +166,7 @@ export class ClusterMember implements Cluster {
       readUrl: () => this.#url,
       maxBytes: cache.maxMib * 1024 * 1024 * REMOTE_SHARE,
       readPlaybackSecrets: () => settings.secrets.playback,
+      logger,
     })
     this.routes = {
       ...this.control.routes,

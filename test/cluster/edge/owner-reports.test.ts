@@ -14,6 +14,7 @@ const audience = (...viewers: number[]) => ({ sentBytes: { 'a.ts': 1 }, viewers 
 t.test('tells each owner in one call about the viewers of its streams', async (t) => {
   const owners: Record<string, string> = { one: 'http://a', two: 'http://b', three: 'http://a' }
   const sent: unknown[] = []
+  const refused: string[] = []
   const reports = new OwnerReports({
     readName: () => 'edge:1',
     edge: {
@@ -28,8 +29,10 @@ t.test('tells each owner in one call about the viewers of its streams', async (t
       post: async (url, path, body) => {
         sent.push([url, path, JSON.parse(body.toString())])
         if (url === 'http://a') throw new Error('the node is away')
+        return 403
       },
     },
+    onRefused: (message) => refused.push(message),
   })
   const streams = { one: audience(1, -2), two: audience(3), three: audience(4), gone: audience(5) }
   reports.send({ ...streams, unseen: audience() })
@@ -50,6 +53,9 @@ t.test('tells each owner in one call about the viewers of its streams', async (t
   reports.send(streams)
   for (let turn = 0; turn < 10; turn++) await nextTurn()
   t.strictSame(sent, [...expected, ...expected], 'a node that was away is told again')
+  const [line] = refused
+  t.strictSame(refused, [line, line])
+  t.match(line, 'http://b does not count viewers of this node: it answers 403')
 })
 
 t.test('a report fits the body that a node reads, whatever the number of viewers', async (t) => {
