@@ -83,6 +83,27 @@ export const MUXERS: readonly MediaCase[] = [
     bytesOut: 'framed',
   },
   {
+    name: 'audio-across-pes',
+    input: 'audio PES packets that end 100 bytes before the end of their last frame',
+    make: async (clips) => {
+      const clip = await usual(clips)
+      let units = 0
+      editPes(clip, AUDIO_PID, ({ payload, ...header }) => {
+        units++
+        return pesPacket(payload, header)
+      })
+      let rest: Buffer = Buffer.alloc(0)
+      const cut = editPes(clip, AUDIO_PID, ({ payload, ...header }, unit) => {
+        const end = payload.length - (unit === units - 1 ? 0 : 100)
+        const bytes = Buffer.concat([rest, payload.subarray(0, end)])
+        rest = payload.subarray(end)
+        return pesPacket(bytes, header)
+      })
+      return { steps: [cut], originals: [clip] }
+    },
+    playlist: USUAL,
+  },
+  {
     name: 'empty-pes',
     input: 'an empty PES packet after each audio PES packet',
     make: async (clips) =>
