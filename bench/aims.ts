@@ -101,7 +101,7 @@ export const AIMS = {
   },
   'playlist-node': {
     figure: 'playlists: replies/s beside bare node:http',
-    ...atLeast(0.9),
+    ...atLeast(0.7),
     bench: 'http',
   },
   'not-found-hit': {
