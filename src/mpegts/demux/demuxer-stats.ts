@@ -67,6 +67,8 @@ export function createDemuxerStats() {
     splitFrames: 0,
     /** Places at which a frame header of audio was looked for. */
     triedHeaders: 0,
+    /** Bytes of AAC frames that lack their start or their end, dropped. */
+    incompleteAudioBytes: 0,
     /** Frames read in LATM. */
     latmFrames: 0,
     /** PES packets without a valid header, dropped. */

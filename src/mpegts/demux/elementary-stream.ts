@@ -8,7 +8,7 @@ import { AdtsChannels } from '../../codec/adts-channels.ts'
 import { AUDIO_DECODERS } from '../../codec/audio-decoders.ts'
 import { LatmReader } from '../../codec/latm.ts'
 import type { PesUnit } from '../pes-unit.ts'
-import { AdtsAlignment, type TimedPes } from './adts-alignment.ts'
+import { AdtsAlignment } from './adts-alignment.ts'
 import { AudioFrameClock } from './audio-frame-clock.ts'
 import type { DemuxerStats } from './demuxer-stats.ts'
 import { inspectUnit } from './inspect-unit.ts'
@@ -122,22 +122,18 @@ export class ElementaryStream {
     if (frames !== undefined) yield* this.#makeUnits(frames)
     else if (times === undefined) this.#stats.pesWithoutPts++
     else {
-      const timed = { pes, times, isStamped: stamp !== undefined }
-      yield* this.#makeTimed(this.#adts?.push(timed) ?? [timed])
+      const sent = { pes, times, isStamped: stamp !== undefined }
+      const timed = this.#adts === undefined ? sent : this.#adts.push(sent)
+      if (timed === undefined) return
+      const { isStamped } = timed
+      const unit = this.#makeUnit(timed.pes, timed.times, this.#splitter?.startsFrame, isStamped)
+      if (unit !== undefined) yield unit
     }
   }
 
   /** @returns what is left of the stream at its end */
   *flushUnits(): Generator<PesUnit, void, undefined> {
     yield* this.#makeUnits(this.#splitter?.flush() ?? [])
-    yield* this.#makeTimed(this.#adts?.flush() ?? [])
-  }
-
-  *#makeTimed(all: readonly TimedPes[]): Generator<PesUnit, void, undefined> {
-    for (const { pes, times, isStamped } of all) {
-      const unit = this.#makeUnit(pes, times, this.#splitter?.startsFrame, isStamped)
-      if (unit !== undefined) yield unit
-    }
   }
 
   *#makeUnits(frames: readonly FramePes[]): Generator<PesUnit, void, undefined> {

@@ -13,6 +13,7 @@ import {
   UNIT_START,
 } from '../packet.ts'
 import {
+  decodePesHeader,
   encodePesHeader,
   FIXED_HEADER_BYTES,
   MAX_PES_LENGTH,
@@ -137,16 +138,32 @@ function replaceStart(
   return [...chunks]
 }
 
-/** @returns transport packets of a PES packet with the same header and another payload */
+/**
+ * @param times  those that its header is to have, as far as it has any; default: as they are
+ * @returns transport packets of a PES packet with the same header and another payload
+ */
 export function replacePesPayload(
   chunks: readonly Buffer[],
   headerBytes: number,
   payload: Buffer,
+  times?: Times,
 ): Buffer {
   const before = pesBytes(chunks)
   const pes = Buffer.concat([before.subarray(0, headerBytes), payload])
   growPes(pes, pes.length - before.length)
+  if (times !== undefined) writeTimes(pes, times)
   return packetizePes(chunks[0]!, pes)
+}
+
+/** Offsets of PTS and DTS in a PES packet that has them (ISO/IEC 13818-1 2.4.3.6). */
+const PTS_AT = FIXED_HEADER_BYTES
+const DTS_AT = PTS_AT + 5
+
+/** Writes the times of a PES packet in place, as far as its header has any. */
+export function writeTimes(pes: Buffer, { ptsTicks, dtsTicks }: Times): void {
+  const sent = decodePesHeader(pes)
+  if (sent?.ptsTicks !== undefined) writeTimestamp(pes, PTS_AT, ptsTicks)
+  if (sent?.dtsTicks !== undefined) writeTimestamp(pes, DTS_AT, dtsTicks)
 }
 
 /**

@@ -25,92 +25,130 @@ function numbered(count: number): Buffer {
   return bytes
 }
 
-const create = () => new AdtsAlignment({ triedHeaders: 0 })
-const payloads = (all: readonly TimedPes[]) => all.map(({ pes }) => pes.payload)
+const FRAME_TICKS = 1920
+
+function create() {
+  const stats = { triedHeaders: 0, addedPackets: 0, incompleteAudioBytes: 0 }
+  return { stats, alignment: new AdtsAlignment(stats) }
+}
+
+/** Payloads of what comes of PES packets, and their PTS. */
+function align(pieces: readonly Buffer[], alignment = create().alignment) {
+  const found = pieces.flatMap(
+    (piece, index) => alignment.push(timed(piece, { ticks: index * 90_000 })) ?? [],
+  )
+  return found.map(({ pes, times }) => {
+    const header = decodePesHeader(pesBytes(pes.chunks))!
+    t.equal(header.ptsTicks, times.ptsTicks)
+    t.ok(pesBytes(pes.chunks).subarray(pes.headerBytes).equals(pes.payload))
+    return [pes.payload, times.ptsTicks] as const
+  })
+}
 
 t.test('PES packets of whole frames stay as they are', async (t) => {
-  const alignment = create()
+  const { alignment } = create()
   for (const count of [1, 3]) {
     const pes = timed(numbered(count))
-    t.strictSame(alignment.push(pes), [pes])
-    t.equal(alignment.push(pes)[0], pes)
+    t.equal(alignment.push(pes), pes)
   }
 })
 
-t.test('a frame is in the PES packet in which it begins', async (t) => {
-  const alignment = create()
-  const bytes = numbered(5)
-  const [first, second] = [bytes.subarray(0, 150), bytes.subarray(150)]
-  t.same(alignment.push(timed(first, { ticks: 10 })), [])
-  const found = alignment.push(timed(second, { ticks: 20 }))
-  t.same(payloads(found), [bytes.subarray(0, 192), bytes.subarray(192)])
-  t.same(
-    found.map(({ times }) => times.ptsTicks),
-    [10, 20],
-  )
-  for (const { pes } of found)
-    t.ok(pesBytes(pes.chunks).subarray(pes.headerBytes).equals(pes.payload))
+t.test('a frame is in the PES packet in which it ends, at its time', async (t) => {
+  const bytes = numbered(7)
+  const [first, second, third] = [
+    bytes.subarray(0, 150),
+    bytes.subarray(150, 300),
+    bytes.subarray(300),
+  ]
+  t.same(align([first, second, third]), [
+    [bytes.subarray(0, 128), 0],
+    [bytes.subarray(128, 256), 90_000 - FRAME_TICKS],
+    [bytes.subarray(256), 180_000 - FRAME_TICKS],
+  ])
 })
 
-t.test('the rest of a frame that nobody has is dropped', async (t) => {
-  const bytes = numbered(4)
-  t.same(payloads(create().push(timed(bytes.subarray(100)))), [bytes.subarray(128)])
-})
-
-t.test('a frame without its rest is dropped, and others are kept', async (t) => {
-  const bytes = numbered(6)
-  for (const after of [{ afterLoss: true }, {}]) {
-    const alignment = create()
-    t.same(alignment.push(timed(bytes.subarray(0, 100))), [])
-    t.same(payloads(alignment.push(timed(bytes.subarray(192), after))), [
-      bytes.subarray(0, 64),
-      bytes.subarray(192),
-    ])
-  }
-  const alignment = create()
-  alignment.push(timed(bytes.subarray(0, 100)))
-  const damaged = timed(bytes.subarray(100, 200), { damaged: true })
-  t.strictSame(alignment.push(damaged).at(-1), damaged)
-  t.same(alignment.flush(), [])
-})
-
-t.test('the end of the stream drops a frame that is not complete', async (t) => {
-  const alignment = create()
+t.test('a frame in many PES packets has the time of the next one, less its duration', async (t) => {
   const bytes = numbered(3)
-  alignment.push(timed(bytes.subarray(0, 150)))
-  t.same(payloads(alignment.flush()), [bytes.subarray(0, 128)])
-  alignment.push(timed(bytes.subarray(0, 40)))
-  t.same(alignment.flush(), [])
+  const pieces = [
+    bytes.subarray(0, 66),
+    bytes.subarray(66, 67),
+    bytes.subarray(67, 128),
+    bytes.subarray(128),
+  ]
+  t.same(align(pieces), [
+    [bytes.subarray(0, 64), 0],
+    [bytes.subarray(64), 270_000 - FRAME_TICKS],
+  ])
 })
 
-t.test('what has no frames passes', async (t) => {
-  const noise = timed(Buffer.alloc(1000, 0x55))
-  t.strictSame(create().push(noise), [noise])
+t.test(
+  'the rest of a frame that nobody has is dropped, however small the PES packets',
+  async (t) => {
+    const bytes = numbered(40)
+    for (const size of [50, 100, 500]) {
+      const pieces: Buffer[] = []
+      for (let at = 30; at < bytes.length; at += size) pieces.push(bytes.subarray(at, at + size))
+      const found = align(pieces)
+      const all = Buffer.concat(found.map(([payload]) => payload))
+      // The last frame may wait for a PES packet with a time.
+      t.ok(all.length >= 38 * FRAME_BYTES, `${size}`)
+      t.ok(all.equals(bytes.subarray(64, 64 + all.length)))
+      t.ok(found.every(([payload]) => payload.length % FRAME_BYTES === 0))
+    }
+  },
+)
+
+t.test('a frame without its rest is dropped and counted, and others are kept', async (t) => {
+  const bytes = numbered(6)
+  for (const after of [{ afterLoss: true }, { damaged: true }]) {
+    const { alignment, stats } = create()
+    alignment.push(timed(bytes.subarray(0, 100)))
+    const next = timed(bytes.subarray(192), after)
+    t.equal(alignment.push(next), next)
+    t.equal(stats.incompleteAudioBytes, 36)
+  }
 })
 
-t.test('any cuts give the same frames', async () => {
+t.test('what is no frame passes', async (t) => {
+  const { alignment } = create()
+  const noise = timed(Buffer.alloc(5000, 0x55))
+  t.equal(alignment.push(noise), noise)
+  t.equal(alignment.push(noise), noise)
+  const frames = timed(numbered(3))
+  t.equal(alignment.push(frames), frames)
+  const bytes = Buffer.concat([numbered(2), Buffer.alloc(20, 0x55), numbered(2)])
+  t.same(align([bytes.subarray(0, 100), bytes.subarray(100)])[1]?.[0], bytes.subarray(64))
+})
+
+t.test('any cuts give the same frames at their times', async () => {
   const bytes = numbered(40)
   const property = fc.property(
-    fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 20 }),
+    fc.array(fc.integer({ min: 10, max: 400 }), { minLength: 1, maxLength: 20 }),
     (sizes) => {
-      const alignment = create()
+      const { alignment } = create()
       const found: TimedPes[] = []
       for (let [at, index] = [0, 0]; at < bytes.length; index++) {
         const end = at + sizes[index % sizes.length]!
-        found.push(...alignment.push(timed(bytes.subarray(at, end))))
+        const begun = Math.ceil(at / FRAME_BYTES)
+        const pes = alignment.push(timed(bytes.subarray(at, end), { ticks: begun * FRAME_TICKS }))
+        if (pes !== undefined) found.push(pes)
         at = end
       }
-      found.push(...alignment.flush())
-      return (
-        Buffer.concat(payloads(found)).equals(bytes) &&
-        found.every(({ pes }) => pes.payload.length % FRAME_BYTES === 0)
-      )
+      let frames = 0
+      for (const { pes, times } of found) {
+        if (times.ptsTicks !== frames * FRAME_TICKS || pes.payload.length % FRAME_BYTES !== 0)
+          return false
+        frames += pes.payload.length / FRAME_BYTES
+      }
+      const all = Buffer.concat(found.map(({ pes }) => pes.payload))
+      // The last frame may wait for a PES packet with a time.
+      return frames >= 39 && all.equals(bytes.subarray(0, all.length))
     },
   )
   fc.assert(property, { numRuns: 200 })
 })
 
-t.test('any bytes are read to the end', async () => {
+t.test('any bytes are read, and frames are found again', async () => {
   const bytes = numbered(20)
   const pieces = fc.array(
     fc.record({
@@ -124,17 +162,19 @@ t.test('any bytes are read to the end', async () => {
   )
   fc.assert(
     fc.property(pieces, (all) => {
-      const alignment = create()
+      const { alignment } = create()
       let [pushedBytes, foundBytes] = [0, 0]
       for (const { from, size, noise, ...state } of all) {
         const payload = Buffer.concat([bytes.subarray(from, from + size), noise])
         pushedBytes += payload.length
-        for (const { pes } of alignment.push(timed(payload, state))) {
-          foundBytes += pes.payload.length
-          if (!pesBytes(pes.chunks).subarray(pes.headerBytes).equals(pes.payload)) return false
-        }
+        const found = alignment.push(timed(payload, state))
+        if (found === undefined) continue
+        foundBytes += found.pes.payload.length
+        const { pes } = found
+        if (!pesBytes(pes.chunks).subarray(pes.headerBytes).equals(pes.payload)) return false
       }
-      return foundBytes <= pushedBytes
+      const whole = timed(bytes, { afterLoss: true })
+      return foundBytes <= pushedBytes && alignment.push(whole) === whole
     }),
     { numRuns: 200 },
   )

@@ -102,6 +102,7 @@ export const MUXERS: readonly MediaCase[] = [
       return { steps: [cut], originals: [clip] }
     },
     playlist: USUAL,
+    bytesOut: 'rewrapped',
   },
   {
     name: 'empty-pes',
