@@ -325,7 +325,7 @@ export class Archive {
       const index = await this.#load(folder, run)
       if (index?.state === 'COMPLETE') entry.outcome = 'COMPLETE'
       if (run.next !== undefined) {
-        entry.indexed = { sequence: run.next.mediaSequence - 1, hasNext: true }
+        entry.indexed = { sequence: run.lastSequence, hasNext: true }
         const { run: name, ...from } = run.next
         this.#open(stream, { name, from, isContinued: true })
       }
@@ -420,7 +420,6 @@ export class Archive {
       return ++looks < LOOKS ? undefined : false
     }
     const put = async (signal: AbortSignal) => {
-      if (!this.#isNamed(entry)) return undefined
       const object = { key, chunks, contentType: mediaTypeOf(rendition), cacheControl: FOREVER }
       try {
         await store.put(object, { createOnly: true, signal })
@@ -442,7 +441,8 @@ export class Archive {
     unstored.set(uri, { sinceUs: this.#nowUs, file: loan?.file })
     // Segments need their init segment, which is small.
     const keptBytes = sizeBytes === undefined ? 0 : fileBytes
-    const task = { sizeBytes: keptBytes, attempt: loan ? put : look, onDone }
+    const isDue = () => this.#isNamed(entry)
+    const task = { sizeBytes: keptBytes, isDue, attempt: loan ? put : look, onDone }
     if (!this.#uploads.add(entry, task)) onDone(undefined)
   }
 

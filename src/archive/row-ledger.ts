@@ -52,12 +52,14 @@ export class RowLedger {
     return [...this.#rows.values()].filter(isClosed)
   }
 
-  /** Number of the row up to which each rendition has its segment; -1 without one. */
+  /** Number of the row up to which each rendition has its segment, or never will; -1 without one. */
   get completeSequence(): number {
     let complete = -1
+    const { mediaSequence: lateFrom = -1 } = this.closed.at(-LATE_SEGMENTS) ?? {}
     for (const [number, row] of this.#rows) {
       const segments = this.#segmentsOf(row)
-      if (!isClosed(row) || segments.length === 0 || segments.some((it) => it.sizeBytes === 0)) break
+      const isWhole = segments.length > 0 && segments.every(({ sizeBytes }) => sizeBytes > 0)
+      if (!isClosed(row) || (!isWhole && number >= lateFrom)) break
       complete = number
     }
     return complete

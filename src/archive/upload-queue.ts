@@ -24,6 +24,8 @@ const EARLY_FAILURES = 5
 export interface StoreTask {
   /** Memory that the task keeps. One of 0 never gives way to others. */
   readonly sizeBytes: number
+  /** Whether it may begin, and what is queued behind it; asked again whenever a task of any owner ends. Default: at once. */
+  readonly isDue?: () => boolean
   /**
    * @param signal  aborted when the task is dropped
    * @returns whether the store has it; undefined: to be tried again
@@ -148,8 +150,9 @@ export class UploadQueue<Key extends object> {
     for (const [key, owner] of this.#owners) {
       if (this.#attempts >= MAX_ACTIVE) return
       if (owner.failing.size >= MAX_FAILING) continue
-      const task = owner.queued.shift()
-      if (task === undefined) continue
+      const [task] = owner.queued
+      if (task === undefined || task.isDue?.() === false) continue
+      owner.queued.shift()
       this.#owners.delete(key)
       this.#owners.set(key, owner)
       void this.#run(key, owner, task)

@@ -47,6 +47,9 @@ const MAX_REST_BYTES = 16_384
 /** Maximum number of remembered formats: an encoder changes between one of the programme and one of advertisements. */
 const MAX_FORMATS = 8
 
+/** Number of frames, about 1 s, after which it is known whether most can be expressed. */
+const MAX_BALANCE = 50
+
 const NOTHING: Buffer = Buffer.alloc(0)
 
 /** Inputs: `push` every PES packet of a timeline in order. */
@@ -54,7 +57,7 @@ export class AudioSamples {
   readonly stats: SampleStats
   /** Number of frames that no sample can express; they count as dropped, too. */
   inexpressible = 0
-  /** Number of frames that a sample can express, less that of the others. */
+  /** Number of frames lately that a sample can express, less that of the others. */
   #balance = 0
   readonly #latm: LatmReader | undefined
   #reader: AudioFrameReader
@@ -107,8 +110,8 @@ export class AudioSamples {
       if (frame === 'incomplete') break
       if (frame.content === undefined) this.inexpressible++
       // A chain without sample is the rest of a damaged one.
-      if (frame.content !== undefined) this.#balance++
-      else if (frame.isChain !== true) this.#balance--
+      if (frame.content !== undefined) this.#balance = Math.min(this.#balance + 1, MAX_BALANCE)
+      else if (frame.isChain !== true) this.#balance = Math.max(this.#balance - 1, -MAX_BALANCE)
       // A few frames among many that no sample can express are noise, with holes at which players stop.
       const sample = this.#balance > 0 && frame.content && this.#createSample(frame.content)
       if (!sample) this.stats.dropped++

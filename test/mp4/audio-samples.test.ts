@@ -57,6 +57,10 @@ t.test('a few frames among those of several raw data blocks are dropped, too', a
   t.strictSame(push(samples, bytes), [])
   t.match(samples, { inexpressible: 8, stats: { dropped: 10 } })
   t.equal(push(samples, adtsFrames(20, 64), 90_000).length, 14, 'once most have one')
+  const both = adtsFrames(1000, 64)
+  for (let frame = 0; frame < 1000; frame++) both[frame * 64 + 6]! |= 1
+  t.same(push(samples, both, 180_000), [])
+  t.equal(push(samples, adtsFrames(100, 64), 360_000).length, 50, 'however long they had two')
 })
 
 t.test('the PTS belongs to the first frame that begins in the PES packet', async (t) => {

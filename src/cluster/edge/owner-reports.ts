@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { LRUCache } from 'lru-cache'
 import { EDGE_REPORT, type EdgeReport } from '../../service/viewers/edges.ts'
 import type { StreamAudience, WorkerReport } from '../../service/viewers/worker-reports.ts'
 import type { Edge } from './edge.ts'
@@ -18,13 +19,16 @@ const STREAM_BYTES = 250
 /** Time limit of a call: one silent owner must not keep the others from their reports. */
 const CALL_MS = 2000
 
+/** Maximum number of owners whose status is known. */
+const MAX_OWNERS = 1024
+
 interface OwnerReportsOptions {
   readonly edge: Pick<Edge, 'findOwner' | 'newest'>
   /** Reads the name of the edge in its reports. */
   readonly readName: () => string
   /** Signs its requests. */
   readonly client: Pick<NodeClient, 'post'>
-  /** Called for each report that a node does not take, with words for the operator. */
+  /** Called when a node takes no reports, or gives another reason for it, with words for the operator. */
   readonly onRefused: (message: string) => void
 }
 
@@ -34,6 +38,8 @@ type Entry = readonly [streamId: string, stream: ReadStream]
 export class OwnerReports {
   readonly #options: OwnerReportsOptions
   #sending: Promise<void> | undefined
+  /** Status of the latest report by owner. */
+  readonly #statuses = new LRUCache<string, number>({ max: MAX_OWNERS })
 
   constructor(options: OwnerReportsOptions) {
     this.#options = options
@@ -68,7 +74,9 @@ export class OwnerReports {
         const body = Buffer.from(JSON.stringify(report))
         const path = `/node/${EDGE_REPORT}`
         const status = await client.post(owner, path, body, AbortSignal.timeout(CALL_MS))
-        if (status !== 200)
+        const isNew = this.#statuses.get(owner) !== status
+        this.#statuses.set(owner, status)
+        if (status !== 200 && isNew)
           onRefused(`${owner} does not count viewers of this node: it answers ${status} at ${path}`)
       }
     } catch {
