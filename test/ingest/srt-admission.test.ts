@@ -7,6 +7,7 @@ import { createSrtAdmission } from '../../src/ingest/srt-admission.ts'
 import { Endpoint } from '../../src/srt/connection/endpoint.ts'
 import type { Attempt } from '../../src/srt/handshake/attempt.ts'
 import { HandshakeInitiator } from '../../src/srt/handshake/handshake-initiator.ts'
+import { HandshakeLimits } from '../../src/srt/handshake/source-limiter.ts'
 import { SrtError } from '../../src/srt/srt-error.ts'
 import type { SrtConnection } from '../../src/srt/types.ts'
 import type { LiveStream } from '../../src/stream/live-stream.ts'
@@ -68,6 +69,8 @@ t.test('a short key is guessed no faster than a long one, as docs/security.md sa
     t.strictSame(ofAddress, { total: 150 + 20 * GUESS_SEC, perSec: 20 }, `${kind}, one address`)
     const ofAll = await guessKeys(draw, 100)
     t.strictSame(ofAll, { total: 1000 + perSec * GUESS_SEC, perSec }, `${kind}, 100 networks`)
+    t.strictSame(await guessKeys(draw, 1, 8), ofAddress, `${kind}, one address at 8 ports`)
+    t.strictSame(await guessKeys(draw, 100, 8), ofAll, `${kind}, 100 networks at 8 ports`)
   }
   const [bytes, otherBytes] = [key!, other!].map(({ shortStreamKey }) =>
     Buffer.from(shortStreamKey.slice('studio-'.length), 'base64url'),
@@ -84,11 +87,11 @@ t.test('a short key is guessed no faster than a long one, as docs/security.md sa
 })
 
 /**
- * Has callers of so many networks guess 1,000 keys a second at one port, each for a stream that exists.
+ * Has callers of so many networks guess 1,000 keys a second at the ports of a listener, each for a stream that exists.
  *
  * @returns number of guesses that were verified, and of those in a second of the last two
  */
-async function guessKeys(draw: () => string, networks: number) {
+async function guessKeys(draw: () => string, networks: number, ports = 1) {
   let [nowUs, total, late] = [0, 0, 0]
   const clock = { nowUs: () => nowUs, wallMs: () => 0 }
   const studio = { id: 'studio' } as LiveStream
@@ -108,21 +111,25 @@ async function guessKeys(draw: () => string, networks: number) {
   })
   const accept = createSrtAdmission(admit, defer)
   const [responses, attempts]: [Buffer[], Attempt[]] = [[], []]
-  const endpoint = new Endpoint({
-    ...{ latencyMs: 120, maxLatencyMs: 8000, nowUs, random: createRandom(2).bytes },
-    ...{ idleTimeoutUs: 5_000_000, acceptTimeoutUs: 2_500_000 },
-    host: {
-      transmit: (datagram) => responses.push(wholeDatagram(datagram)),
-      request: (attempt) => attempts.push(attempt),
-      expire: () => undefined,
-      fail: (error) => {
-        throw error
+  const limits = new HandshakeLimits()
+  const createEndpoint = (_: unknown, port: number) =>
+    new Endpoint({
+      ...{ latencyMs: 120, maxLatencyMs: 8000, nowUs, random: createRandom(2 + port).bytes },
+      ...{ idleTimeoutUs: 5_000_000, acceptTimeoutUs: 2_500_000, limits },
+      host: {
+        transmit: (datagram) => responses.push(wholeDatagram(datagram)),
+        request: (attempt) => attempts.push(attempt),
+        expire: () => undefined,
+        fail: (error) => {
+          throw error
+        },
       },
-    },
-  })
+    })
+  const endpoints = Array.from({ length: ports }, createEndpoint)
   for (let number = 0; number <= GUESS_SEC * 1000; number++) {
     nowUs = number * 1000
     const address = `10.0.${number % networks}.1`
+    const endpoint = endpoints[number % ports]!
     const guesser = new HandshakeInitiator({
       ...{ remoteAddress: '192.0.2.2', remotePort: 10_080, socketId: number + 1 },
       ...{ latencyMs: 120, peerLatencyMs: 120, receiveWindowPackets: 8192 },

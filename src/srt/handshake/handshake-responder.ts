@@ -26,7 +26,7 @@ import {
   encodeRejection,
   encodeShutdown,
 } from './responses.ts'
-import { CONCLUSION_LEVELS, INDUCTION_LEVELS, SourceLimiter } from './source-limiter.ts'
+import { HandshakeLimits } from './source-limiter.ts'
 
 /** Time for which the identity of a closed connection stays taken, so that no late packet reopens it. */
 const TOMBSTONE_US = 3_000_000
@@ -39,6 +39,8 @@ export interface ResponderOptions extends Terms {
   readonly acceptTimeoutUs: number
   readonly random: (bytes: number) => Buffer
   readonly nowUs: number
+  /** Default: limits of its own. */
+  readonly limits?: HandshakeLimits
   readonly host: ResponderHost
 }
 
@@ -98,8 +100,7 @@ export class HandshakeResponder {
   readonly #options: ResponderOptions
   readonly #host: ResponderHost
   readonly #cookies: CookieIssuer
-  readonly #inductions = new SourceLimiter(INDUCTION_LEVELS)
-  readonly #conclusions = new SourceLimiter(CONCLUSION_LEVELS)
+  readonly #limits: HandshakeLimits
   readonly #backlog = new Backlog()
   /** Connections by attempt key. */
   readonly #accepted = new Map<string, Accepted>()
@@ -110,6 +111,7 @@ export class HandshakeResponder {
   constructor(options: ResponderOptions) {
     this.#options = options
     this.#host = options.host
+    this.#limits = options.limits ?? new HandshakeLimits()
     this.#cookies = new CookieIssuer(options.random, options.nowUs)
   }
 
@@ -130,7 +132,7 @@ export class HandshakeResponder {
 
   #handleInduction(peer: Peer, nowUs: number): void {
     this.counters.inductions++
-    if (!this.#inductions.admit(peer.remoteAddress, nowUs)) {
+    if (!this.#limits.inductions.admit(peer.remoteAddress, nowUs)) {
       this.counters.inductionsDropped++
       return
     }
@@ -151,7 +153,7 @@ export class HandshakeResponder {
       return
     }
     // Checked after cookie and repetition, so that forged sources and repeated packets do not count toward the limit.
-    if (!this.#conclusions.admit(peer.remoteAddress, nowUs)) {
+    if (!this.#limits.conclusions.admit(peer.remoteAddress, nowUs)) {
       this.counters.conclusionsDropped++
       return
     }

@@ -65,6 +65,12 @@ export class SourceLimiter {
   }
 }
 
+/** Limits of all sockets of a listener together: a caller of many ports gets no more than one of a single port. */
+export class HandshakeLimits {
+  readonly inductions = new SourceLimiter(INDUCTION_LEVELS)
+  readonly conclusions = new SourceLimiter(CONCLUSION_LEVELS)
+}
+
 /**
  * Network of a source address. A host can often send from many addresses of one network: an access provider assigns each
  * customer a /56 (RFC 6177).

@@ -14,6 +14,7 @@ import { checkPassphrase, KeyDeriver } from '../crypto/key-encryption.ts'
 import type { Attempt } from '../handshake/attempt.ts'
 import type { Decision } from '../handshake/handshake-responder.ts'
 import { agreeOnKeys } from '../handshake/key-agreement.ts'
+import { HandshakeLimits } from '../handshake/source-limiter.ts'
 import { SrtError } from '../srt-error.ts'
 import { SrtlaReceiver } from '../srtla/srtla-receiver.ts'
 import type { ListenerStats, SrtlaStats } from '../stats.ts'
@@ -28,7 +29,7 @@ import { bindSockets, enlargeReceiveBuffer, RECEIVE_BUFFER_BYTES, transmit } fro
 export interface ListenerOptions {
   /**
    * Numeric address, or several; `::` also listens on IPv4. On a machine with several addresses, list them: a response
-   * then comes from the address that was called, which a wildcard does not ensure. Rate limits apply per local address.
+   * then comes from the address that was called, which a wildcard does not ensure. Rate limits apply to all together.
    */
   readonly host: string | readonly string[]
   /** UDP port; 0 for any free port. */
@@ -94,6 +95,7 @@ export class Listener {
   /** Statistics of closed ports: counters never go back. */
   #endedStats: readonly ListenerStats[] = []
   readonly #undecided = new Map<Attempt, AbortController>()
+  readonly #limits = new HandshakeLimits()
   readonly #keyDeriver = new KeyDeriver()
   readonly #dropMonitor: KernelDropMonitor
   #ticker: NodeJS.Timeout | undefined
@@ -222,6 +224,7 @@ export class Listener {
       idleTimeoutUs: (options.idleTimeoutMs ?? 5000) * 1000,
       acceptTimeoutUs: (options.acceptTimeoutMs ?? 2500) * 1000,
       random,
+      limits: this.#limits,
       ...(srtla && { linesOf: (port, address) => srtla.linesOf(port, address) }),
       nowUs: this.#clock.nowUs(),
       host: {

@@ -17,6 +17,7 @@ import {
 } from '../../../src/srt/index.ts'
 import { canReusePort } from '../../../src/srt/io/socket.ts'
 import { requireAddresses } from '../../support/addresses.ts'
+import { freePorts } from '../../support/free-port.ts'
 import { startRelay } from '../../support/udp-relay.ts'
 import { until } from '../../support/until.ts'
 
@@ -118,6 +119,31 @@ t.test('the accept hook learns whether a caller has a passphrase before it decid
   await caller.close()
   await t.rejects(connect({ host: HOST, port }), { message: /1011/ })
   t.strictSame(codes, ['ENCRYPTION_MISSING', 'ENCRYPTION_MISSING'])
+})
+
+t.test('all ports of a listener share the limits of handshakes', async (t) => {
+  let asked = 0
+  const { listener, port } = await listen(t, {
+    clock: { nowUs: () => 0, wallMs: () => 0 },
+    accept: async () => {
+      asked++
+      return { reject: 2409 }
+    },
+  })
+  const [other] = (await freePorts(1)) as [number]
+  await listener.open(other)
+  const controller = new AbortController()
+  const { signal } = controller
+  const calls = Array.from({ length: 200 }, (_, number) =>
+    connect({ host: HOST, port: number < 100 ? port : other, signal }).catch(() => undefined),
+  )
+  await until('all have been answered or dropped', () => {
+    const { conclusionsDropped } = listener.stats()
+    return asked + conclusionsDropped >= 200
+  })
+  controller.abort()
+  await Promise.all(calls)
+  t.equal(asked, 150)
 })
 
 t.test('sequence numbers and timestamps wrap in the middle of a stream', async (t) => {
