@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import type { KeyBytes } from '../wire/key-material.ts'
 import { isPassphrase, PASSPHRASE_LENGTH } from '../wire/limits.ts'
+import { Turns } from './turns.ts'
 
 const ITERATIONS = 2048
 
@@ -66,36 +67,28 @@ export function unwrapKeys({ key }: KeyEncryptionKey, wrapped: Buffer): Buffer |
 /** Derives the key encryption keys for all callers, `MAX_RUNNING` at a time, and caches them. */
 export class KeyDeriver {
   readonly #cached = new LRUCache<string, KeyEncryptionKey>({ max: MAX_CACHED })
-  readonly #waiting: (() => void)[] = []
-  #running = 0
+  readonly #turns = new Turns(MAX_RUNNING)
 
   /**
    * @param signal  aborts a derivation that has not begun
    * @throws {RangeError} if `isPassphrase` is false
+   * @throws {BacklogError} if too many wait
    * @throws the signal's reason
    */
-  async derive(
+  derive(
     passphrase: string,
     salt: Buffer,
     keyBytes: KeyBytes,
     signal: AbortSignal,
   ): Promise<KeyEncryptionKey> {
     const name = `${keyBytes} ${salt.toString('hex')} ${passphrase}`
-    while (this.#running === MAX_RUNNING) {
-      await new Promise<void>((resume) => this.#waiting.push(resume))
-    }
-    signal.throwIfAborted()
-    const cached = this.#cached.get(name)
-    if (cached !== undefined) return cached
-    this.#running++
-    try {
+    return this.#turns.run(async () => {
+      // An earlier turn may have derived it.
+      const cached = this.#cached.get(name)
+      if (cached !== undefined) return cached
       const derived = await deriveKey(passphrase, salt, keyBytes)
       this.#cached.set(name, derived)
       return derived
-    } finally {
-      this.#running--
-      // Wakes all waiting calls, in order: an aborted call, woken alone, would leave the others asleep.
-      for (const resume of this.#waiting.splice(0)) resume()
-    }
+    }, signal)
   }
 }

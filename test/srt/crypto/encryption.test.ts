@@ -3,6 +3,7 @@
  * standards' own examples, and against noise.
  */
 import { createCipheriv } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { addToSequence, MAX_SEQUENCE_NUMBER } from '../../../src/srt/wire/counters.ts'
@@ -209,6 +210,7 @@ t.test('accepts passphrases of 10 to 80 bytes, in any characters', async (t) => 
 t.test('derives keys of many callers a few at a time, and caches them', async (t) => {
   const deriver = new KeyDeriver()
   const { signal } = new AbortController()
+  setMaxListeners(0, signal)
   const random = createRandom(1)
   const salts = Array.from({ length: 20 }, () => random.bytes(16))
   const derive = (salt: Buffer) => deriver.derive('0123456789', salt, 16, signal)
