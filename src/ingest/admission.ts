@@ -31,7 +31,7 @@ export interface PublishRequest {
   /** `address:port` */
   readonly remote: string
   /** @throws {MillraceError} `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED`, `PASSPHRASE_WRONG`; see `ConnectionRequest` */
-  readonly checkPassphrase: (passphrase?: string) => Promise<void>
+  readonly checkEncryption: (passphrase?: string) => Promise<void>
 }
 
 export interface Admission {

@@ -23,12 +23,14 @@ export interface ConnectionRequest {
   /** SRT version of the caller, for example `1.5.1`. */
   readonly peerVersion: string
   /**
-   * Checks the caller's encryption before the decision, which checks it anyway.
+   * Checks the caller's encryption before the decision, which checks it anyway. One caller at a time is checked so, and up to
+   * 256 wait.
    *
    * @param passphrase  required of the caller; by default `ListenerOptions.passphrase`
    * @returns `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED` or `PASSPHRASE_WRONG`; undefined if the caller has it
+   * @throws an error with the `rejectCode` of the backlog if too many wait
    */
-  readonly checkPassphrase: (passphrase?: string) => Promise<SrtError | undefined>
+  readonly verifyEncryption: (passphrase?: string) => Promise<SrtError | undefined>
 }
 
 export type AcceptDecision =

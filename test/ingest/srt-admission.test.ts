@@ -20,7 +20,7 @@ const REQUEST = {
   remotePort: 5000,
   localPort: 10_080,
   peerVersion: '1.5.1',
-  checkPassphrase: async () => undefined,
+  verifyEncryption: async () => undefined,
   streamId: 'mode=publish,rid=studio,token=secret',
 }
 const { signal } = new AbortController()
@@ -145,7 +145,7 @@ async function guessKeys(draw: () => string, networks: number, ports = 1) {
     guesser.start(nowUs)
     for (const response of responses.splice(0)) guesser.handleDatagram(response, nowUs)
     for (const attempt of attempts.splice(0)) {
-      const request = { ...attempt, localPort: 10_080, checkPassphrase: async () => undefined }
+      const request = { ...attempt, localPort: 10_080, verifyEncryption: async () => undefined }
       const decision = await accept(request, signal)
       if ('reject' in decision) endpoint.decide(attempt, decision, nowUs)
     }

@@ -261,7 +261,7 @@ export class ClusterMember implements Cluster {
 
   /** Claims the stream of a port only for an encoder that the stream takes: whoever finds the port may call. */
   async #admitUnkeyed(request: PublishRequest): Promise<LiveStream | undefined> {
-    const { port, address, checkPassphrase } = request
+    const { port, address, checkEncryption } = request
     if (this.isDraining) throw new MillraceError('SHUTTING_DOWN')
     const found = await this.#ports.find(port)
     if (found === undefined) return undefined
@@ -271,7 +271,7 @@ export class ClusterMember implements Cluster {
       checkAddress(allowFrom, address)
       const secrets = this.#settings.secrets.jwt
       const own = encryption && findEncryption(streamId, encryption, secrets).encryption
-      await checkPassphrase(own?.passphrase)
+      await checkEncryption(own?.passphrase)
       await this.#claims.admitUnkeyed(streamId)
     }
     const stream = this.#streams.find(streamId)

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock, type Clock } from '../../timing/clock.ts'
 import { Endpoint } from '../connection/endpoint.ts'
 import { checkPassphrase, KeyDeriver } from '../crypto/key-encryption.ts'
+import { Turns } from '../crypto/turns.ts'
 import type { Attempt } from '../handshake/attempt.ts'
 import type { Decision } from '../handshake/handshake-responder.ts'
 import { agreeOnKeys } from '../handshake/key-agreement.ts'
@@ -97,6 +98,8 @@ export class Listener {
   readonly #undecided = new Map<Attempt, AbortController>()
   readonly #limits = new HandshakeLimits()
   readonly #keyDeriver = new KeyDeriver()
+  /** Checks before the decision leave callers that the accept hook knows a place of the deriver. */
+  readonly #checks = new Turns(1)
   readonly #dropMonitor: KernelDropMonitor
   #ticker: NodeJS.Timeout | undefined
   /** Total time that the event loop has waited for input, in milliseconds, up to the latest tick. */
@@ -268,9 +271,9 @@ export class Listener {
     const deriver = this.#keyDeriver
     const agree = (passphrase = this.#options.passphrase, sends = false) =>
       agreeOnKeys(attempt, { passphrase, deriver, sends, random, signal })
-    const checkPassphrase = async (passphrase?: string) => {
+    const verifyEncryption = async (passphrase?: string) => {
       try {
-        await agree(passphrase)
+        await this.#checks.run(() => agree(passphrase), signal)
         return undefined
       } catch (error) {
         if (error instanceof SrtError) return error
@@ -278,7 +281,7 @@ export class Listener {
       }
     }
     const caller = { remoteAddress, remotePort, localPort, streamId, peerVersion }
-    const admission = await this.#options.accept({ ...caller, checkPassphrase }, signal)
+    const admission = await this.#options.accept({ ...caller, verifyEncryption }, signal)
     if ('reject' in admission) return admission
     const { passphrase, onRefused, ...accepted } = admission
     try {

@@ -2,7 +2,7 @@
  * Our caller and our listener over real sockets.
  */
 import { createSocket, type Socket } from 'node:dgram'
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { MillraceError } from '../../../src/errors.ts'
@@ -108,8 +108,8 @@ t.test('the accept hook learns whether a caller has a passphrase before it decid
   const codes: (string | undefined)[] = []
   const { port } = await listen(t, {
     passphrase: 'of all callers',
-    accept: async ({ checkPassphrase }) => {
-      const errors = [await checkPassphrase('of this caller'), await checkPassphrase()]
+    accept: async ({ verifyEncryption }) => {
+      const errors = [await verifyEncryption('of this caller'), await verifyEncryption()]
       codes.push(...errors.map((error) => error?.code))
       return { sink: new Recording(), passphrase: 'of this caller' }
     },
@@ -119,6 +119,24 @@ t.test('the accept hook learns whether a caller has a passphrase before it decid
   await caller.close()
   await t.rejects(connect({ host: HOST, port }), { message: /1011/ })
   t.strictSame(codes, ['ENCRYPTION_MISSING', 'ENCRYPTION_MISSING'])
+})
+
+t.test('one caller at a time is verified before the accept hook decides', async (t) => {
+  const codes: unknown[] = []
+  const { port, listener } = await listen(t, {
+    accept: async ({ verifyEncryption }, signal) => {
+      setMaxListeners(0, signal)
+      const checks = Array.from({ length: 258 }, () => verifyEncryption('of this caller'))
+      const failed = (await Promise.allSettled(checks)).filter(
+        ({ status }) => status !== 'fulfilled',
+      )
+      codes.push(...failed)
+      return verifyEncryption('of this caller').then(() => ({ reject: 2409 }))
+    },
+  })
+  await t.rejects(connect({ host: HOST, port, passphrase: 'of this caller' }), { message: /2409/ })
+  t.match(codes, [{ reason: { rejectCode: 1005 } }], 'one runs, 256 wait')
+  t.match(listener.stats().rejects, { 2409: 1 })
 })
 
 t.test('all ports of a listener share the limits of handshakes', async (t) => {
