@@ -266,14 +266,13 @@ export class ClusterMember implements Cluster {
     const found = await this.#ports.find(port)
     if (found === undefined) return undefined
     const { streamId, options } = found
-    if (!this.#owned.has(streamId)) {
+    await this.#claims.admitUnkeyed(streamId, async () => {
       const { allowFrom, encryption } = decodeOptions(options)
       checkAddress(allowFrom, address)
       const secrets = this.#settings.secrets.jwt
       const own = encryption && findEncryption(streamId, encryption, secrets).encryption
       await checkEncryption(own?.passphrase)
-      await this.#claims.admitUnkeyed(streamId)
-    }
+    })
     const stream = this.#streams.find(streamId)
     // The stream may have been started again without the port.
     return stream && this.#registered.portOf(stream) === port ? stream : undefined

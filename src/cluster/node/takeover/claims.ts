@@ -63,6 +63,8 @@ export class Claims {
   readonly #options: ClaimsOptions
   /** Claims under way, by stream id. */
   readonly #pending = new Map<string, Promise<void>>()
+  /** Streams of encoders without a stream key that are being checked. */
+  readonly #checking = new Set<string>()
   /** Number of streams that are claimed for the room that is left. */
   #claiming = 0
 
@@ -80,9 +82,25 @@ export class Claims {
     if (!this.#options.owned.has(key.streamId)) await inTime(this.#admit(key))
   }
 
-  /** Claims the stream of an encoder that needs no stream key. @throws {MillraceError} as `admit` does */
-  async admitUnkeyed(streamId: string): Promise<void> {
-    if (!this.#options.owned.has(streamId)) await inTime(this.#claimOnce(streamId))
+  /**
+   * Claims the stream of an encoder that needs no stream key, unless this node owns it.
+   *
+   * @param check  whether the stream takes the encoder, about which nothing is known so far: one is checked at a time
+   * @throws {MillraceError} `STREAM_BUSY` meanwhile, what `check` throws, and as `admit` does
+   */
+  async admitUnkeyed(streamId: string, check: () => Promise<void>): Promise<void> {
+    if (this.#options.owned.has(streamId)) return
+    if (this.#checking.has(streamId)) {
+      const message = 'another caller of this port is being checked: call again'
+      throw new MillraceError('STREAM_BUSY', { message })
+    }
+    this.#checking.add(streamId)
+    try {
+      await check()
+    } finally {
+      this.#checking.delete(streamId)
+    }
+    await inTime(this.#claimOnce(streamId))
   }
 
   /**

@@ -87,6 +87,38 @@ t.test('each encoder is judged by its own stream key', async (t) => {
   t.equal((await registry.get('studio'))?.owner, 'a')
 })
 
+t.test('encoders without a stream key are checked one at a time', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const redis = await openRedis(t)
+  const registry = openRegistry(redis)
+  await registry.renewNode({ node: 'a', url: 'http://127.0.0.1:1' })
+  await registry.start('studio', { options: {}, keyExpiresAtMs: Date.now() + 3_600_000 })
+  const owned = new Set<string>()
+  const claims = new Claims({
+    ...{ node: 'a', registry, readMedia: undefined },
+    ...{ readRoom: () => 1, refresh: async () => undefined },
+    call: async () => t.fail('there is no other node'),
+    owned: { has: (id) => owned.has(id), own: (_stream, { stream }) => owned.add(stream.id) },
+    continueStream: () => ({}) as LiveStream,
+  })
+  let checks = 0
+  let end: ((error: Error) => void) | undefined
+  const call = () =>
+    claims.admitUnkeyed('studio', () => {
+      checks++
+      return new Promise((_, reject) => (end = reject))
+    })
+  const first = call()
+  await t.rejects(call(), { code: 'STREAM_BUSY' })
+  end?.(new MillraceError('PASSPHRASE_WRONG'))
+  await t.rejects(first, { code: 'PASSPHRASE_WRONG' })
+  t.equal(checks, 1)
+  t.equal((await registry.get('studio'))?.fence, 0, 'nobody has claimed it')
+  await claims.admitUnkeyed('studio', async () => undefined)
+  t.strictSame([...owned], ['studio'])
+  await claims.admitUnkeyed('studio', async () => void t.fail('the stream is here'))
+})
+
 t.test('a stopped stream that cannot be served is adopted in a later round', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const redis = await openRedis(t)
