@@ -109,6 +109,8 @@ export interface AdmissionOptions {
   /** Reads the values of `JWT_SECRET`: the same array until they are replaced. */
   readonly readJwtSecrets: () => readonly string[]
   readonly maxPublishers: number
+  /** Whether all encoders need `SRT_PASSPHRASE`. Default: false. */
+  readonly hasPassphrase?: boolean
   /** Addresses of encoders that may publish; undefined: all. */
   readonly allowFrom?: BlockList | undefined
   /** Whether the process reads packets more slowly than they arrive. */
@@ -150,7 +152,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (owner !== undefined && streamKey === '' && streams.admitUnkeyed !== undefined)
         stream = await streams.admitUnkeyed(request)
       if (stream !== undefined && streamKey === '') {
-        checkAddress(stream.policy.allowFrom, address)
+        const { encryption, policy } = stream
+        checkProtection({ encryption, allowFrom: policy.allowFrom }, options.hasPassphrase)
+        checkAddress(policy.allowFrom, address)
         await waitForTurn(stream, 'main', signal)
         return accepted(stream, { source: 'main' }, rulesFor(stream))
       }
@@ -249,6 +253,21 @@ export function createAdmission(options: AdmissionOptions): Admission {
       refuse: rules.refuse,
     }
   }
+}
+
+/**
+ * A stream may have been started at a node that has `SRT_PASSPHRASE`.
+ *
+ * @throws {MillraceError} `ENCRYPTION_MISSING` for an encoder without a stream key where everybody could publish
+ */
+export function checkProtection(
+  { encryption, allowFrom }: { readonly encryption: unknown; readonly allowFrom: unknown },
+  hasPassphrase = false,
+): void {
+  if (hasPassphrase || encryption !== undefined || allowFrom !== undefined) return
+  const message =
+    'the port is open to all who find it: set SRT_PASSPHRASE on all nodes, or start the stream with encryption or allow_from'
+  throw new MillraceError('ENCRYPTION_MISSING', { message })
 }
 
 /** @throws {MillraceError} `ADDRESS_FORBIDDEN` for an encoder that the stream does not allow */

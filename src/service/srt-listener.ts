@@ -21,11 +21,12 @@ interface EncoderOptions extends Pick<
 }
 
 export function admitEncoders({ settings, ...options }: EncoderOptions): Admission {
-  const { maxPublishers, publishFrom } = settings.config
+  const { maxPublishers, publishFrom, srt } = settings.config
   return createAdmission({
     ...options,
     readJwtSecrets: () => settings.secrets.jwt,
     maxPublishers,
+    hasPassphrase: srt.passphrase !== '',
     allowFrom: parseAddressBlocks(publishFrom),
     clock: systemClock,
     sleep: (ms, signal) => sleep(ms, undefined, { signal }),

@@ -10,7 +10,7 @@ import { machineClock, systemClock } from '../../timing/clock.ts'
 import { MillraceError } from '../../errors.ts'
 import { parsePortRange } from '../../config/setting-types.ts'
 import { ENCODER_SOURCES } from '../../api/records.ts'
-import { checkAddress, type PublishRequest } from '../../ingest/admission.ts'
+import { checkAddress, checkProtection, type PublishRequest } from '../../ingest/admission.ts'
 import { waitForSilence } from '../../ingest/silence.ts'
 import type { Cluster, LocalService } from '../../service/cluster.ts'
 import type { NodeRoutes } from '../../service/node-routes.ts'
@@ -268,8 +268,12 @@ export class ClusterMember implements Cluster {
     const { streamId, options } = found
     await this.#claims.admitUnkeyed(streamId, async () => {
       const { allowFrom, encryption } = decodeOptions(options)
+      const {
+        config,
+        secrets: { jwt: secrets },
+      } = this.#settings
+      checkProtection({ encryption, allowFrom }, config.srt.passphrase !== '')
       checkAddress(allowFrom, address)
-      const secrets = this.#settings.secrets.jwt
       const own = encryption && findEncryption(streamId, encryption, secrets).encryption
       await checkEncryption(own?.passphrase)
     })

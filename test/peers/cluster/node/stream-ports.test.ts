@@ -19,12 +19,12 @@ const STUDIO = { stream_id: 'studio' }
 async function startPair(t: Parameters<typeof startCluster>[0]) {
   const [port] = (await freePorts(1)) as [number]
   const cluster = await startCluster(t)
-  const startAt = (host: string) =>
-    cluster.startNode({ srt: { host, streamPorts: `${port}-${port}` } })
+  const startAt = (host: string, passphrase = '') =>
+    cluster.startNode({ srt: { host, passphrase, streamPorts: `${port}-${port}` } })
   const [a, b] = [await startAt('127.0.0.1'), await startAt('127.0.0.2')]
   const api = async (node: Server, name: EndpointName, body: object = STUDIO) =>
     (await callApi(`http://127.0.0.1:${node.httpPort}`, name, body, cluster.hmacSecret)).body.data
-  return { cluster, port, a, b, api }
+  return { cluster, port, a, b, startAt, api }
 }
 
 t.test('an encoder without a stream id goes on at the same port of another node', async (t) => {
@@ -83,4 +83,24 @@ t.test('whoever finds the port moves no stream', async (t) => {
 
   const key = String((await api(b, 'start-stream', STUDIO))['stream_key'])
   await t.rejects(call({ streamId: key }), /1010/, 'a key of another stream')
+})
+
+t.test('a port that only SRT_PASSPHRASE protects is closed at a node without it', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, port, startAt, api } = await startPair(t)
+  const passphrase = 'the passphrase of all'
+  const c = await startAt('127.0.0.3', passphrase)
+  await api(c, 'start-stream', { ...STUDIO, publish_port: port })
+  const call = (host: string, options: object = {}) => connect({ host, port, ...options })
+  await t.rejects(call('127.0.0.2'), /1011/)
+  t.equal((await cluster.registry.get('studio'))?.fence, 0, 'nobody has claimed it')
+  await t.rejects(call('127.0.0.3'), /1011/)
+  const caller = await call('127.0.0.3', { passphrase })
+  await caller.close()
+  const owner = async () => (await cluster.registry.get('studio'))?.owner
+  const first = await owner()
+  await c.close()
+  await until('another node has the stream', async () => (await owner()) !== first)
+  for (const host of ['127.0.0.1', '127.0.0.2'])
+    await t.rejects(call(host), /1011/, 'the owner, too')
 })
