@@ -87,6 +87,10 @@ export class ClusterMember implements Cluster {
       registry,
       range: parsePortRange(config.srt.streamPorts),
       clock: systemClock,
+      findOwned: (port) =>
+        [...streams.all].find(
+          (stream) => this.#owned.has(stream.id) && registered.portOf(stream) === port,
+        )?.id,
     })
     this.#settings = settings
     this.#registered = registered

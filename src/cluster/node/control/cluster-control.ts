@@ -65,7 +65,7 @@ interface ControlOptions
   readonly calls: NodeCalls | undefined
   readonly streams: Pick<Streams, 'find' | 'room'>
   readonly registered: Pick<RegisteredStreams, 'refresh'>
-  readonly ports: Pick<RegisteredPorts, 'refresh'>
+  readonly ports: Pick<RegisteredPorts, 'invalidate'>
   readonly records: Pick<Records, 'of' | 'pageOf'>
   readonly lingerSec: number
   /** Undefined without one. */
@@ -108,7 +108,7 @@ export class ClusterControl implements StreamControl {
     if (request.pullUrl) await this.#checkRoom(request.streamId)
     const { registered, shared, ...issued } = await startRegistered(request, this.#options)
     // Its encoder may call at once. Other nodes know the port within a second.
-    if (shared.publishPort !== undefined) this.#options.ports.refresh()
+    if (shared.publishPort !== undefined) this.#options.ports.invalidate()
     // No encoder calls a node that would claim it.
     if (shared.pullUrl && registered.owner === undefined) await this.#options.claim(registered.id)
     const { status } = (await this.#tell(registered)) ?? registered

@@ -77,8 +77,9 @@ export class RegisteredStreams {
 
   /** Port that a stream has to itself. */
   portOf(stream: LiveStream): number | undefined {
-    const { options } = this.#known.get(stream) ?? {}
-    return stream.status === 'STOPPED' ? undefined : options && decodeOptions(options).publishPort
+    if (stream.status === 'STOPPED') return undefined
+    const port = this.#known.get(stream)?.options['publishPort']
+    return typeof port === 'number' ? port : undefined
   }
 
   #apply(stream: LiveStream, registered: RegisteredStream): void {

@@ -6,7 +6,10 @@ import { MillraceError } from '../../../../src/errors.ts'
 const STUDIO: RegisteredPort = { port: 5000, streamId: 'studio', options: {} }
 
 /** Ports 5000 to 5009, at a time of the test; `read` is what the registry answers. */
-function create(read: () => Promise<RegisteredPort[]>) {
+function create(
+  read: () => Promise<RegisteredPort[]>,
+  findOwned = (_port: number): string | undefined => undefined,
+) {
   const state = { nowUs: 0, reads: 0 }
   const ports = new RegisteredPorts({
     registry: {
@@ -15,6 +18,7 @@ function create(read: () => Promise<RegisteredPort[]>) {
         return read()
       },
     },
+    findOwned,
     range: { first: 5000, last: 5009 },
     clock: { nowUs: () => state.nowUs },
   })
@@ -32,7 +36,7 @@ t.test('all callers of a second cost the registry one read', async (t) => {
   state.nowUs = 1_000_000
   await owners(5001, 5001)
   t.equal(state.reads, 2)
-  ports.refresh()
+  ports.invalidate()
   await owners(5000)
   t.equal(state.reads, 3, 'this node has changed it')
 })
@@ -46,6 +50,37 @@ t.test('one read is under way at a time', async (t) => {
   t.equal(state.reads, 1)
   answers[0]!([STUDIO])
   t.strictSame([await first, await second], [['studio'], ['studio']])
+})
+
+t.test('a caller that comes after a change does not get what was read before it', async (t) => {
+  const answers: ((ports: RegisteredPort[]) => void)[] = []
+  const { ports, state, owners } = create(() => new Promise((resolve) => answers.push(resolve)))
+  const before = owners(5000)
+  ports.invalidate()
+  const after = owners(5000)
+  t.equal(state.reads, 2)
+  answers[1]!([STUDIO])
+  t.strictSame(await after, ['studio'])
+  answers[0]!([])
+  await before
+  t.strictSame(await owners(5000), ['studio'], 'the older answer came later')
+})
+
+t.test('while the registry is away, a stream of this node has its port', async (t) => {
+  let isAway = true
+  const read = async () => {
+    if (isAway) throw new MillraceError('REGISTRY_UNAVAILABLE')
+    return []
+  }
+  const { state, owners } = create(read, (port) => (port === 5000 ? 'studio' : undefined))
+  t.strictSame(await owners(5000), ['studio'], 'even if it has never answered')
+  await t.rejects(owners(5001), { code: 'REGISTRY_UNAVAILABLE' })
+  isAway = false
+  state.nowUs = 1_000_000
+  t.strictSame(await owners(5000), [undefined], 'the registry knows better')
+  isAway = true
+  state.nowUs = 2_000_000
+  t.strictSame(await owners(5000, 5001), ['studio', undefined])
 })
 
 t.test('a port out of the range costs no read', async (t) => {

@@ -5,7 +5,7 @@ import t from 'tap'
 import type { EndpointName } from '../../../../src/api/endpoints.ts'
 import type { Server } from '../../../../src/index.ts'
 import { connect } from '../../../../src/srt/index.ts'
-import { killNode, startCluster, watchStream } from '../../support/cluster.ts'
+import { killNode, linkTo, startCluster, watchStream } from '../../support/cluster.ts'
 import { publishDemo } from '../../../support/demo-encoder.ts'
 import { ask } from '../../support/redis.ts'
 import { freePorts } from '../../../support/free-port.ts'
@@ -15,16 +15,19 @@ import { until } from '../../../support/until.ts'
 
 const STUDIO = { stream_id: 'studio' }
 
-/** Two nodes with the same ports, at addresses of their own. */
+/** Two nodes with the same ports, at addresses of their own; the link is between the second one and Redis. */
 async function startPair(t: Parameters<typeof startCluster>[0]) {
   const [port] = (await freePorts(1)) as [number]
   const cluster = await startCluster(t)
-  const startAt = (host: string, passphrase = '') =>
-    cluster.startNode({ srt: { host, passphrase, streamPorts: `${port}-${port}` } })
-  const [a, b] = [await startAt('127.0.0.1'), await startAt('127.0.0.2')]
+  const link = await linkTo(t, cluster.redis)
+  const startAt = (host: string, { passphrase = '', redisUrl = cluster.redis.url } = {}) => {
+    const srt = { host, passphrase, streamPorts: `${port}-${port}` }
+    return cluster.startNode({ srt, redisUrl })
+  }
+  const [a, b] = [await startAt('127.0.0.1'), await startAt('127.0.0.2', { redisUrl: link.url })]
   const api = async (node: Server, name: EndpointName, body: object = STUDIO) =>
     (await callApi(`http://127.0.0.1:${node.httpPort}`, name, body, cluster.hmacSecret)).body.data
-  return { cluster, port, a, b, startAt, api }
+  return { cluster, link, port, a, b, startAt, api }
 }
 
 t.test('an encoder without a stream id goes on at the same port of another node', async (t) => {
@@ -58,6 +61,30 @@ t.test('an encoder without a stream id goes on at the same port of another node'
   t.match(await api(b, 'start-stream', next), { status: 'READY' }, 'the port is free')
 })
 
+t.test(
+  'an encoder comes back to a node that has adopted its stream while Redis is away',
+  async (t) => {
+    if (!requireTool(t, 'redis-server')) return
+    const { cluster, link, port, a, b, api } = await startPair(t)
+    const started = await api(a, 'start-stream', {
+      ...STUDIO,
+      encryption: true,
+      publish_port: port,
+    })
+    const passphrase = String(started['passphrase'])
+    const call = async (host: string) => (await connect({ host, port, passphrase })).close()
+    await call('127.0.0.1')
+    const first = (await cluster.registry.get('studio'))?.owner
+    await a.close()
+    await until('b has the stream', async () => {
+      const owner = (await cluster.registry.get('studio'))?.owner
+      return owner !== first && (await api(b, 'status'))['node'] === owner
+    })
+    link.cut()
+    await call('127.0.0.2')
+  },
+)
+
 t.test('whoever finds the port moves no stream', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { cluster, port, a, b, api } = await startPair(t)
@@ -89,7 +116,7 @@ t.test('a port that only SRT_PASSPHRASE protects is closed at a node without it'
   if (!requireTool(t, 'redis-server')) return
   const { cluster, port, startAt, api } = await startPair(t)
   const passphrase = 'the passphrase of all'
-  const c = await startAt('127.0.0.3', passphrase)
+  const c = await startAt('127.0.0.3', { passphrase })
   await api(c, 'start-stream', { ...STUDIO, publish_port: port })
   const call = (host: string, options: object = {}) => connect({ host, port, ...options })
   await t.rejects(call('127.0.0.2'), /1011/)

@@ -61,7 +61,7 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
   }
   const control = new ClusterControl({
     ...{ ...settings, node, registry, redis, calls, streams, registered, urls },
-    ...{ srt: { streamPorts: '', passphrase: '' }, ports: { refresh: () => undefined } },
+    ...{ srt: { streamPorts: '', passphrase: '' }, ports: { invalidate: () => undefined } },
     slates: { load: async () => undefined },
     srtCaller: { check: () => undefined },
     claim: async () => undefined,
