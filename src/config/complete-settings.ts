@@ -88,10 +88,10 @@ const RULES: readonly ((config: Config) => string[])[] = [
 /** Ports of streams on which each node of a cluster may listen. */
 const MAX_CLUSTER_PORTS = 256
 
-/** A node of a cluster listens on all of `SRT_STREAM_PORTS`, for streams alone. */
-function unsuitedStreamPorts({ redisUrl, srt, srtla }: Config): string[] {
+/** An ingest node of a cluster listens on all of `SRT_STREAM_PORTS`, for streams alone. */
+function unsuitedStreamPorts({ redisUrl, role, srt, srtla }: Config): string[] {
   const range = parsePortRange(srt.streamPorts)
-  if (redisUrl === '' || range === undefined) return []
+  if (redisUrl === '' || role === 'edge' || range === undefined) return []
   const { first, last } = range
   if (last - first >= MAX_CLUSTER_PORTS)
     return [

@@ -142,13 +142,13 @@ export function createAdmission(options: AdmissionOptions): Admission {
     })
     let stream: LiveStream | undefined
     try {
-      const owner = await options.streamOfPort(port)
-      stream = owner === undefined ? undefined : streams.find(owner)
       if (!isAllowed(options.allowFrom, address)) {
         const message =
           'the address of the encoder is not allowed: add its CIDR block to PUBLISH_FROM'
         throw new MillraceError('ADDRESS_FORBIDDEN', { message })
       }
+      const owner = await options.streamOfPort(port)
+      stream = owner === undefined ? undefined : streams.find(owner)
       if (owner !== undefined && streamKey === '' && streams.admitUnkeyed !== undefined)
         stream = await streams.admitUnkeyed(request)
       if (stream !== undefined && streamKey === '') {

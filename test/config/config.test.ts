@@ -521,6 +521,11 @@ t.test('a node of a cluster listens on all of SRT_STREAM_PORTS, for streams alon
   t.throws(given('10080-10090'), { message: /and SRT_PORT is 10080: expected ports without it/ })
   t.throws(given('4990-5000'), { message: /and SRTLA_PORT is 5000: expected ports without it/ })
   t.match(given('1-65535', {})(), { srt: { streamPorts: '1-65535' } }, 'in one process')
+  t.match(
+    given('1-65535', { ...cluster, role: 'edge' })(),
+    { role: 'edge' },
+    'edges take no encoders',
+  )
 })
 
 t.test('warns of an API_HOST that the API does not use', async (t) => {
