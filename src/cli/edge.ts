@@ -11,7 +11,7 @@ import { openLog, readConfig, stopSignal, throwAwaySecrets } from './terminal.ts
 export async function edge(flags: Flags): Promise<void> {
   // An edge verifies playback tokens alone.
   const secrets = throwAwaySecrets()
-  const readAgain = () => readConfig(flags, (options) => ({ ...options, ...secrets }))
+  const readAgain = () => readConfig(flags, (options) => ({ ...options, ...secrets, role: 'edge' }))
   const config = readAgain()
   const service = await startProgram(createEdgeServer, config, openLog(config, flags))
   process.on('SIGHUP', () => void reload(service, readAgain))

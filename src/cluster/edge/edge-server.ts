@@ -51,7 +51,7 @@ export async function createWorker(
   options: ServerOptions,
   cluster?: EdgeCluster,
 ): Promise<EdgeServer> {
-  const config = completeSettings(options)
+  const config = completeSettings({ ...options, role: 'edge' })
   const logger = limitLines(options.logger ?? openLogger(config), systemClock)
   const joined = cluster ?? (await joinCluster(config, logger))
   if (config.edgeOf === '' && joined === undefined) {
@@ -159,7 +159,7 @@ export class EdgeServer {
    * @throws {MillraceError} `CONFIG_INVALID`; nothing has changed then
    */
   reload(options: GivenSettings): void {
-    const secrets = this.#settings.readSecrets(completeSettings(options))
+    const secrets = this.#settings.readSecrets(completeSettings({ ...options, role: 'edge' }))
     this.#certificates?.reload()
     this.#settings.secrets = secrets
   }

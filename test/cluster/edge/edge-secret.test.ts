@@ -54,3 +54,13 @@ t.test('the log of an edge is limited', async (t) => {
   for (let line = 0; line < 100; line++) edge.announce()
   t.equal(lines.length, 5)
 })
+
+t.test('an edge takes no encoders, whatever SRT_STREAM_PORTS', async (t) => {
+  const edge = await createEdgeServer({
+    ...{ logLevel: 'silent', public: { host: '127.0.0.1' }, http: { host: '127.0.0.1', port: 0 } },
+    ...{ redisUrl: 'redis://127.0.0.1:1', clusterSecret: SECRET, srt: { streamPorts: '1-65535' } },
+    ...{ hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) },
+  })
+  t.ok(edge.port)
+  await edge.close()
+})
