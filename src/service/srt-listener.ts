@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../timing/clock.ts'
+import { MillraceError } from '../errors.ts'
 import { parseAddressBlocks, parseAddresses, parsePortRange } from '../config/setting-types.ts'
 import { createAdmission, type Admission, type AdmissionOptions } from '../ingest/admission.ts'
 import { createSrtAdmission } from '../ingest/srt-admission.ts'
@@ -61,10 +62,24 @@ export async function openListener(options: SrtListenerOptions): Promise<Listene
     // In a cluster the encoder of a port may call any node, at any time.
     const range = redisUrl === '' ? undefined : parsePortRange(srt.streamPorts)
     for (let port = range?.first ?? 1; port <= (range?.last ?? 0); port++)
-      await listener.open(port).catch(explainAddress('SRT_STREAM', srt.host, 'SRT_HOST'))
+      await listener
+        .open(port)
+        .catch(explainAddress('SRT_STREAM', srt.host, 'SRT_HOST'))
+        .catch((error: unknown) => onWarning(withoutPort(error)))
     return listener
   } catch (error) {
     await listener.close()
     throw error
   }
+}
+
+/**
+ * A port that any program may have for a while must not keep a node with hundreds of them from starting.
+ *
+ * @returns warning about a port that is in use
+ * @throws any other error
+ */
+function withoutPort(error: unknown): string {
+  if (!(error instanceof MillraceError) || error.code !== 'ADDRESS_IN_USE') throw error
+  return `This node takes no encoders at one of SRT_STREAM_PORTS until its restart: ${error.message}.`
 }

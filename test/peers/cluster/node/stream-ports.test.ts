@@ -1,9 +1,12 @@
 /**
  * Ports that a stream has to itself at every node, for an encoder that sends no stream id.
  */
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import t from 'tap'
 import type { EndpointName } from '../../../../src/api/endpoints.ts'
 import type { Server } from '../../../../src/index.ts'
+import { createLogger, type Logger } from '../../../../src/logger.ts'
 import { connect } from '../../../../src/srt/index.ts'
 import { killNode, linkTo, startCluster, watchStream } from '../../support/cluster.ts'
 import { publishDemo } from '../../../support/demo-encoder.ts'
@@ -15,14 +18,23 @@ import { until } from '../../../support/until.ts'
 
 const STUDIO = { stream_id: 'studio' }
 
+interface StartOptions {
+  readonly passphrase?: string
+  readonly redisUrl?: string
+  readonly logger?: Logger
+}
+
 /** Two nodes with the same ports, at addresses of their own; the link is between the second one and Redis. */
 async function startPair(t: Parameters<typeof startCluster>[0]) {
   const [port] = (await freePorts(1)) as [number]
   const cluster = await startCluster(t)
   const link = await linkTo(t, cluster.redis)
-  const startAt = (host: string, { passphrase = '', redisUrl = cluster.redis.url } = {}) => {
+  const startAt = (
+    host: string,
+    { passphrase = '', redisUrl = cluster.redis.url, ...more }: StartOptions = {},
+  ) => {
     const srt = { host, passphrase, streamPorts: `${port}-${port}` }
-    return cluster.startNode({ srt, redisUrl })
+    return cluster.startNode({ srt, redisUrl, ...more })
   }
   const [a, b] = [await startAt('127.0.0.1'), await startAt('127.0.0.2', { redisUrl: link.url })]
   const api = async (node: Server, name: EndpointName, body: object = STUDIO) =>
@@ -110,6 +122,18 @@ t.test('whoever finds the port moves no stream', async (t) => {
 
   const key = String((await api(b, 'start-stream', STUDIO))['stream_key'])
   await t.rejects(call({ streamId: key }), /1010/, 'a key of another stream')
+})
+
+t.test('a node starts without a port of the range that another program has', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { port, startAt } = await startPair(t)
+  const other = createSocket('udp4').bind(port, '127.0.0.3')
+  await once(other, 'listening')
+  t.teardown(() => void other.close())
+  const lines: string[] = []
+  const logger = createLogger('warn', { write: (line) => void lines.push(line) })
+  await startAt('127.0.0.3', { logger })
+  t.match(lines.join(''), `port ${port} on 127.0.0.3 is in use`)
 })
 
 t.test('a port that only SRT_PASSPHRASE protects is closed at a node without it', async (t) => {
