@@ -115,6 +115,7 @@ export class ClusterMember implements Cluster {
       readLeaseSince: () => this.#lease.sinceMs,
       keyUsesOf: (stream) => streams.keyUsesOf(stream),
       appliedOf: (stream) => registered.appliedOf(stream),
+      onRestored: (stream) => void this.#checkPort(stream, logger).catch(() => undefined),
       leave: (stream) => streams.leave(stream),
       reclaim: (streamId) => void this.#claims.claim(streamId).catch(() => undefined),
     })
@@ -284,6 +285,18 @@ export class ClusterMember implements Cluster {
     const stream = this.#streams.find(streamId)
     // The stream may have been started again without the port.
     return stream && this.#registered.portOf(stream) === port ? stream : undefined
+  }
+
+  /** While the registry had lost a stream of this node, another one may have been given its port. */
+  async #checkPort(stream: LiveStream, logger: LocalService['logger']): Promise<void> {
+    const port = this.#registered.portOf(stream)
+    if (port === undefined) return
+    await this.control.refresh(stream.id)
+    if (this.#registered.portOf(stream) === port) return
+    logger.warn(
+      { stream_id: stream.id },
+      `Redis has given publish_port ${port} to another stream. Encoders of this one are refused there. Stop it, and start it at another port.`,
+    )
   }
 
   #report() {

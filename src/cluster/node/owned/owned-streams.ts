@@ -50,6 +50,8 @@ interface OwnedStreamsOptions {
   readonly appliedOf?: (
     stream: LiveStream,
   ) => Pick<RegisteredStream, 'options' | 'keyExpiresAtMs'> | undefined
+  /** Called for a stream of this node that a registry that had lost it has again, maybe without its port. */
+  readonly onRestored?: (stream: LiveStream) => void
   /** Forgets a stream that another node continues. */
   readonly leave: (stream: LiveStream) => void
   /** Claims a stream of this node again. */
@@ -115,6 +117,7 @@ export class OwnedStreams {
         ...encodeCheckpoint(stream.checkpoint),
         keys: this.#options.keyUsesOf(stream),
       }),
+      onRestored: () => this.#options.onRestored?.(stream),
       onLost: (loss) => this.#lose(owned, loss),
       onError: (err) => log.error({ err }, 'the registry cannot take what the stream has done'),
     })

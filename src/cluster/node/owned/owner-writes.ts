@@ -39,6 +39,8 @@ export interface OwnerWritesOptions {
   readonly readWhole: () => Omit<Restoration, 'serial' | 'status' | 'awayMs'>
   /** A machine that sleeps is away, too. */
   readonly clock: Pick<Clock, 'wallMs'>
+  /** Called when a registry that had lost the stream has it again, maybe without its port. */
+  readonly onRestored?: () => void
   /** Called once; then nothing is written any more. */
   readonly onLost: (loss: Loss) => void
   /** Called for what can never be written: its numbers are, without it. */
@@ -211,10 +213,13 @@ export class OwnerWrites {
   }
 
   async #restore(): Promise<Advanced> {
-    const { registry, streamId, ownership, readWhole, readStatus, clock } = this.#options
+    const { registry, streamId, ownership, readWhole, readStatus, clock, onRestored } =
+      this.#options
     const awayMs = clock.wallMs() - this.#knownMs
     const whole = { ...readWhole(), serial: ++this.#serial, status: readStatus(), awayMs }
-    return registry.restore(streamId, ownership, whole)
+    const restored = await registry.restore(streamId, ownership, whole)
+    if (restored.outcome === 'accepted') onRestored?.()
+    return restored
   }
 
   #acknowledge(changes: number, sent: readonly (readonly [number, unknown])[]): void {

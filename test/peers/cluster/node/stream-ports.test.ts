@@ -124,6 +124,23 @@ t.test('whoever finds the port moves no stream', async (t) => {
   await t.rejects(call({ streamId: key }), /1010/, 'a key of another stream')
 })
 
+t.test('a stream whose port another one got while Redis had lost it has no port', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, link, port, a, b, api } = await startPair(t)
+  const options = { encryption: true, publish_port: port }
+  const { passphrase } = await api(a, 'start-stream', { ...STUDIO, ...options })
+  const at = { host: '127.0.0.2', port, passphrase: String(passphrase) }
+  await (await connect(at)).close()
+  link.cut()
+  await ask(cluster.redis.port, 'FLUSHALL')
+  await api(a, 'start-stream', { stream_id: 'next', ...options })
+  link.mend()
+  const statusOf = async (streamId: string) => api(b, 'status', { stream_id: streamId })
+  await until('the owner knows', async () => (await statusOf('studio'))['publish_port'] !== port)
+  t.equal((await statusOf('next'))['publish_port'], port)
+  t.match(await cluster.registry.listPorts(), [{ port, streamId: 'next' }])
+})
+
 t.test('a node starts without a port of the range that another program has', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { port, startAt } = await startPair(t)
