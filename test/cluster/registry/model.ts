@@ -550,7 +550,8 @@ export class RegistryModel {
   #checkPort(id: string, port: number, isProtected: boolean): void {
     const stream = this.streams.get(id)
     const running = stream?.status === 'STOPPED' ? undefined : stream
-    const { publishPort = port, encryption, allowFrom } = running?.options ?? {}
+    const { publishPort: known = port, encryption, allowFrom } = running?.options ?? {}
+    const publishPort = (this.#streamAt(String(known)) ?? id) === id ? known : port
     const isOpen = !isProtected && encryption === undefined && allowFrom === undefined
     const owner = this.#streamAt(String(port)) ?? id
     if (publishPort !== port || owner !== id || isOpen) throw new MillraceError('BODY_INVALID')

@@ -27,7 +27,8 @@ local status = field(id, 'status')
 local runs = status ~= '' and status ~= 'STOPPED'
 if port ~= '' then
   local known = runs and field(id, 's.publishPort') or ''
-  if known ~= '' and known ~= port then return { 'OTHER', known } end
+  -- Another stream may have been given the port that the record still has.
+  if known ~= '' and known ~= port and (stream_at(known) or id) == id then return { 'OTHER', known } end
   if (stream_at(port) or id) ~= id then return { 'TAKEN' } end
   if runs and field(id, 's.encryption') .. field(id, 's.allowFrom') ~= '' then is_protected = true end
   if not is_protected then return { 'OPEN' } end

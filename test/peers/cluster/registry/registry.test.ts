@@ -41,6 +41,16 @@ if (requireTool(t, 'redis-server')) {
     t.equal(await registry.get('other'), undefined)
   })
 
+  await check('a port that another stream has binds no stream any more', async (t, registry) => {
+    const start = (id: string, publishPort: number) =>
+      registry.start(id, { ...OPTIONS, publishPort, isProtected: true })
+    await start('studio', 5000)
+    await t.rejects(start('studio', 5001), /must be 5000/)
+    await redis.command(['HDEL', 'mr:ports', '5000'])
+    await start('other', 5000)
+    t.match((await start('studio', 5001)).options, { publishPort: 5001 })
+  })
+
   await check(
     'a start of a running stream merges options and keeps the run',
     async (t, registry) => {
