@@ -100,7 +100,7 @@ export function checkRange(port: number, streamPorts: string): void {
 
 /** Why a stream does not get a port of the range, in one process and in a cluster. */
 export const PORT_REFUSALS = {
-  other: (known: number) => invalid(`must be ${known} until the stream stops`),
+  other: (known: number) => invalid(`must be ${known} until the stream stops: stop it first`),
   taken: (port: number) => invalid(`${port} belongs to another stream`),
   open: () => invalid('requires encryption or allow_from: the port is open to all who find it'),
 } as const

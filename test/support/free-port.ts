@@ -12,19 +12,30 @@ import { createServer } from 'node:net'
 const PORTS = { first: 20_000, count: 6000 }
 
 /** A TCP and UDP port that nothing uses; no other call returns it until this process ends. */
-export async function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
+  return freeRange(1)
+}
+
+/** The first of so many ports in a row, each as `freePort` finds it. */
+export async function freeRange(count: number): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
-    const port = PORTS.first + randomInt(PORTS.count)
-    // Other test files run at the same time; this socket shows them that the port is given away.
-    const lock = createServer().unref()
-    if (!(await binds(lock.listen(port + PORTS.count, '127.0.0.1')))) continue
-    const tcp = createServer()
-    const udp = createSocket('udp4')
-    const isFree = (await binds(tcp.listen(port, '0.0.0.0'))) && (await binds(udp.bind(port)))
-    await Promise.all([closed(tcp), closed(udp)])
-    if (isFree) return port
+    const first = PORTS.first + randomInt(PORTS.count - count + 1)
+    const ports = Array.from({ length: count }, (_, index) => first + index)
+    if ((await Promise.all(ports.map(take))).every(Boolean)) return first
   }
   throw new Error(`no port is free from ${PORTS.first} to ${PORTS.first + PORTS.count - 1}`)
+}
+
+/** @returns whether the port is free, and given to nobody else */
+async function take(port: number): Promise<boolean> {
+  // Other test files run at the same time; this socket shows them that the port is given away.
+  const lock = createServer().unref()
+  if (!(await binds(lock.listen(port + PORTS.count, '127.0.0.1')))) return false
+  const tcp = createServer()
+  const udp = createSocket('udp4')
+  const isFree = (await binds(tcp.listen(port, '0.0.0.0'))) && (await binds(udp.bind(port)))
+  await Promise.all([closed(tcp), closed(udp)])
+  return isFree
 }
 
 /** As many ports as `freePort` finds in so many calls. */

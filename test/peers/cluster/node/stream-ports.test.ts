@@ -11,7 +11,7 @@ import { connect } from '../../../../src/srt/index.ts'
 import { killNode, linkTo, startCluster, watchStream } from '../../support/cluster.ts'
 import { publishDemo } from '../../../support/demo-encoder.ts'
 import { ask } from '../../support/redis.ts'
-import { freePorts } from '../../../support/free-port.ts'
+import { freeRange } from '../../../support/free-port.ts'
 import { callApi } from '../../../support/service.ts'
 import { requireTool } from '../../support/tools.ts'
 import { until } from '../../../support/until.ts'
@@ -26,20 +26,21 @@ interface StartOptions {
 
 /** Two nodes with the same ports, at addresses of their own; the link is between the second one and Redis. */
 async function startPair(t: Parameters<typeof startCluster>[0]) {
-  const [port] = (await freePorts(1)) as [number]
+  const other = await freeRange(2)
+  const port = other + 1
   const cluster = await startCluster(t)
   const link = await linkTo(t, cluster.redis)
   const startAt = (
     host: string,
     { passphrase = '', redisUrl = cluster.redis.url, ...more }: StartOptions = {},
   ) => {
-    const srt = { host, passphrase, streamPorts: `${port}-${port}` }
+    const srt = { host, passphrase, streamPorts: `${other}-${port}` }
     return cluster.startNode({ srt, redisUrl, ...more })
   }
   const [a, b] = [await startAt('127.0.0.1'), await startAt('127.0.0.2', { redisUrl: link.url })]
   const api = async (node: Server, name: EndpointName, body: object = STUDIO) =>
     (await callApi(`http://127.0.0.1:${node.httpPort}`, name, body, cluster.hmacSecret)).body.data
-  return { cluster, link, port, a, b, startAt, api }
+  return { cluster, link, other, port, a, b, startAt, api }
 }
 
 t.test('an encoder without a stream id goes on at the same port of another node', async (t) => {
@@ -122,6 +123,45 @@ t.test('whoever finds the port moves no stream', async (t) => {
 
   const key = String((await api(b, 'start-stream', STUDIO))['stream_key'])
   await t.rejects(call({ streamId: key }), /1010/, 'a key of another stream')
+})
+
+t.test('each stream has its own port, and another one after a stop', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, other, port, a, b, api } = await startPair(t)
+  const start = async (streamId: string, publishPort: number) => {
+    const request = { stream_id: streamId, encryption: true, publish_port: publishPort }
+    return String((await api(a, 'start-stream', request))['passphrase'])
+  }
+  const call = async (at: number, passphrase: string, host = '127.0.0.2') =>
+    (await connect({ host, port: at, passphrase })).close()
+  const [studio, next] = [await start('studio', port), await start('next', other)]
+  await t.rejects(call(port, next), /1010/)
+  await t.rejects(call(other, studio), /1010/)
+  await call(port, studio)
+  await call(other, next)
+  t.match(await cluster.registry.listPorts(), [
+    { port: other, streamId: 'next' },
+    { port, streamId: 'studio' },
+  ])
+  await api(b, 'stop-stream', { stream_id: 'next' })
+  await t.rejects(start('studio', other), `publish_port must be ${port} until`)
+  await api(b, 'stop-stream')
+  await call(other, await start('studio', other), '127.0.0.1')
+  t.match(await cluster.registry.listPorts(), [{ port: other, streamId: 'studio' }])
+  t.equal((await api(b, 'status'))['publish_port'], other)
+})
+
+t.test('a port that a stream was given at its owner outlives a loss of Redis', async (t) => {
+  if (!requireTool(t, 'redis-server')) return
+  const { cluster, port, a, b, api } = await startPair(t)
+  const { stream_key: streamId } = await api(a, 'start-stream', { ...STUDIO, encryption: false })
+  const key = { host: '127.0.0.2', port: b.srtPort, streamId: String(streamId) }
+  await (await connect(key)).close()
+  await api(a, 'start-stream', { ...STUDIO, publish_port: port, allow_from: ['127.0.0.0/8'] })
+  await ask(cluster.redis.port, 'FLUSHALL')
+  const ports = () => cluster.registry.listPorts()
+  await until('Redis has the port again', async () => (await ports())[0]?.port === port)
+  await (await connect({ host: '127.0.0.1', port })).close()
 })
 
 t.test('a stream whose port another one got while Redis had lost it has no port', async (t) => {
