@@ -1,10 +1,11 @@
 -- Starts a stream, or changes the options of a running one.
 -- ARGV: id, expiry of its stream key in ms, limit of running streams for each node, as many more of which may be stopped
---   and listed, clock of sequence numbers (origin in ms, media per second,
---   discontinuities per second), time of issue of the key in ms ('': now), 1 to issue a key for the backup encoder as well,
---   port that the stream is to have to itself ('': none), 1 if the request or the settings protect it, number of options that keep the value that they were given first, until the stream
---   stops, then these options and the others: name, value and so on
--- Answer: FULL, OTHER and the port that the stream has, TAKEN or OPEN (nothing protects the port), or OK and the record with the time of issue of the keys in seconds
+--   and listed, clock of sequence numbers (origin in ms, media per second, discontinuities per second), time of issue of the
+--   key in ms ('': now), 1 to issue a key for the backup encoder as well, port that the stream is to have to itself ('':
+--   none), 1 if the request or the settings protect it, number of options that keep the value that they were given first,
+--   until the stream stops, then these options and the others: name, value and so on
+-- Answer: FULL, OTHER and the port that the stream has, TAKEN or OPEN (nothing protects the port), or OK and the record
+--   with the time of issue of the keys in seconds
 local id, key_expires_at, max_streams = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local key, now = record_key(id), now_ms()
 local issued_at = tonumber(ARGV[7]) or now
