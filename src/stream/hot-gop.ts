@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { totalBytes } from '../binary/total-bytes.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import { storePackets } from '../mpegts/mux/packet-memory.ts'
 import { decodePesHeader, pesBytes } from '../mpegts/pes.ts'
@@ -112,7 +111,7 @@ export class HotGop {
     const { output } = timed
     this.#outputs.push(timed)
     if (output.type === 'unit') this.#sizeBytes += output.unit.sizeBytes
-    else if (output.type === 'packets') this.#sizeBytes += totalBytes(output.chunks)
+    else if (output.type === 'packets') this.#sizeBytes += sizeOf(output.chunks)
   }
 
   /** Media of the other tracks that arrived before a frame, which is complete when the next one begins, and belongs to it. */
@@ -157,5 +156,9 @@ function withPayload(output: DemuxerOutput): DemuxerOutput {
 }
 
 function copyChunks(chunks: readonly Buffer[]): readonly Buffer[] {
-  return [storePackets(chunks, totalBytes(chunks))]
+  return [storePackets(chunks, sizeOf(chunks))]
+}
+
+function sizeOf(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0)
 }
