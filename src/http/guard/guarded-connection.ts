@@ -6,6 +6,7 @@
 import { totalBytes } from '../../binary/total-bytes.ts'
 import type { Socket } from 'node:net'
 import type { Holder, UncachedMemory } from './held-memory.ts'
+import { acceptedBytes } from './node-insides.ts'
 import { ReaderProgress } from './reader-progress.ts'
 import { RequestGate } from './request-gate.ts'
 import type { TurnQueue } from '../turn-queue.ts'
@@ -32,7 +33,7 @@ export class GuardedConnection {
 
   /** Whether a rate window has ended in which the client read too slowly, see `ReaderProgress`. */
   isSlow(nowMs: number): boolean {
-    return this.#progress.observe(sentBytes(this.socket), this.#parsed.writableLength, nowMs)
+    return this.#progress.observe(acceptedBytes(this.socket), this.#parsed.writableLength, nowMs)
   }
 
   /** Memory that the connection holds, without the bodies that are in the cache, and its reading rate. */
@@ -47,32 +48,7 @@ export class GuardedConnection {
       bodies: responses.flatMap((response) =>
         uncachedMemory(response.req.url ?? '', response.bodies),
       ),
-      bytesPerSec: this.#progress.bytesPerSec(sentBytes(this.socket), nowMs),
+      bytesPerSec: this.#progress.bytesPerSec(acceptedBytes(this.socket), nowMs),
     }
   }
-}
-
-/** Bytes accepted by the kernel, encrypted ones with TLS. `Socket.bytesWritten` includes bytes that wait in Node: it grows by whole segments. */
-function sentBytes(socket: Socket): number {
-  const handle = handleOf(socket)
-  return handle === null ? 0 : handle.bytesWritten - handle.writeQueueSize
-}
-
-/** Reads no more of a socket that is about to close; libuv would read up to 2 MiB at once. */
-export function stopReading(socket: Socket): void {
-  handleOf(socket)?.readStop()
-}
-
-/** Node's handle of a socket. */
-interface StreamHandle {
-  /** Bytes written to the handle, including bytes that wait in its queue. */
-  readonly bytesWritten: number
-  /** Bytes that the kernel has not accepted yet. */
-  readonly writeQueueSize: number
-  readStop(): void
-}
-
-function handleOf(socket: Socket): StreamHandle | null {
-  const { _handle: handle } = socket as unknown as { readonly _handle: StreamHandle | null }
-  return handle
 }

@@ -21,7 +21,7 @@ import type { HttpCounters, HttpReport } from './http-report.ts'
 import type { Logger } from '../../logger.ts'
 import { limitPieces, PieceAllowance } from './body-pieces.ts'
 import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
-import { GuardedConnection, stopReading } from './guarded-connection.ts'
+import { GuardedConnection } from './guarded-connection.ts'
 import {
   guardedHttp2Responses,
   hasSentRequest,
@@ -31,7 +31,8 @@ import { guardedResponses, type GuardedResponse } from './guarded-response.ts'
 import { GuardedSession } from './guarded-session.ts'
 import { GuardLog } from './guard-log.ts'
 import { heldBytes, slowestOver, type UncachedMemory } from './held-memory.ts'
-import { guardStreams, tcpSocketOf } from './http2-streams.ts'
+import { guardStreams } from './http2-streams.ts'
+import { stopReading, takeListener, tcpSocketOf } from './node-insides.ts'
 import { maxOpenConnections } from './open-files.ts'
 import { MAX_REFUSED, RefusedConnections } from './refused-connections.ts'
 import { sourceOf } from './source-address.ts'
@@ -127,8 +128,7 @@ export class HttpGuard {
 
   /** Puts the guard between the server and its connections. */
   protect(server: Server | Http2SecureServer): void {
-    const [serve] = server.listeners('connection') as [(socket: Socket) => void]
-    server.off('connection', serve)
+    const serve = takeListener<[Socket]>(server, 'connection')
     if (server instanceof TlsServer) {
       const handshakes = new TlsHandshakes({
         shake: (socket) => serve.call(server, socket),
@@ -157,8 +157,8 @@ export class HttpGuard {
 
   /** Follows connections after the TLS handshake, which has chosen HTTP/2 or HTTP/1.1. */
   #protectTls(server: Http2SecureServer): void {
-    const [serve] = server.listeners('secureConnection') as [(socket: TLSSocket) => void]
-    server.off('secureConnection', serve).on('secureConnection', (secure: TLSSocket) => {
+    const serve = takeListener<[TLSSocket]>(server, 'secureConnection')
+    server.on('secureConnection', (secure: TLSSocket) => {
       serve.call(server, secure)
       const socket = tcpSocketOf(secure)
       if (socket === undefined || secure.alpnProtocol === 'h2') return

@@ -7,11 +7,11 @@
  * @module
  */
 import { constants, type Http2SecureServer, type ServerHttp2Stream } from 'node:http2'
-import type { Socket } from 'node:net'
 import { limitPieces } from './body-pieces.ts'
 import { ConnectionTable, type ConnectionLimits } from './connection-table.ts'
 import { hasSentRequest } from './guarded-http2-response.ts'
 import type { GuardedSession } from './guarded-session.ts'
+import { takeListener } from './node-insides.ts'
 import { sourceOf } from './source-address.ts'
 
 /** Settings and limits of each connection, for `http2.createSecureServer`. */
@@ -43,8 +43,6 @@ interface StreamHandlers {
   readonly nowMs: () => number
 }
 
-type StreamListener = (stream: ServerHttp2Stream, ...head: unknown[]) => void
-
 /**
  * Puts itself between the server and its streams.
  *
@@ -56,8 +54,8 @@ export function guardStreams(
   { sessionOf, onReset, onRequest, onTooManyPieces, onRefused, nowMs }: StreamHandlers,
 ): void {
   const table = new ConnectionTable<ServerHttp2Stream>(limits)
-  const [serve] = server.listeners('stream') as [StreamListener]
-  server.off('stream', serve).on('stream', (stream: ServerHttp2Stream, ...head: unknown[]) => {
+  const serve = takeListener<[ServerHttp2Stream, ...unknown[]]>(server, 'stream')
+  server.on('stream', (stream: ServerHttp2Stream, ...head: unknown[]) => {
     // Node adds a listener only when the request begins.
     stream.on('error', () => undefined)
     const session = sessionOf(stream)
@@ -103,10 +101,4 @@ function closeLater(stream: ServerHttp2Stream, code: number): void {
   setImmediate(() => {
     if (!stream.destroyed && !stream.closed) stream.close(code)
   })
-}
-
-/** TCP socket below a TLS socket; Node has no public name for it. */
-export function tcpSocketOf(socket: object | undefined): Socket | undefined {
-  const { _parent: parent } = (socket ?? {}) as { _parent?: Socket | null }
-  return parent ?? undefined
 }

@@ -13,6 +13,7 @@
  */
 import type { Socket } from 'node:net'
 import type { GuardedResponse } from './guarded-response.ts'
+import { takeListener } from './node-insides.ts'
 import type { TurnQueue } from '../turn-queue.ts'
 
 /** The only end of a head that Node accepts (RFC 9112 section 2.2 allows a bare LF as well). */
@@ -35,11 +36,10 @@ export class RequestGate {
 
   /** Inserts itself between `socket` and Node's parser, which must already listen to it. */
   constructor(socket: Socket, turns: TurnQueue) {
-    const [parse] = socket.listeners('data') as [(bytes: Buffer) => void]
     this.#socket = socket
     this.#turns = turns
-    this.#parse = parse
-    socket.off('data', parse).on('data', (bytes: Buffer) => this.#read(bytes))
+    this.#parse = takeListener<[Buffer]>(socket, 'data')
+    socket.on('data', (bytes: Buffer) => this.#read(bytes))
   }
 
   /** Responses that the kernel has not accepted, oldest first. */
