@@ -18,6 +18,7 @@ import { parseUrls } from '../config/setting-types.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { PlaybackSource, ViewerIdentity } from '../playback/playback-source.ts'
 import {
+  checkStartRequest,
   type ClipRequest,
   type KickRequest,
   type ListRequest,
@@ -339,7 +340,8 @@ export class Server
   }
 
   /** @throws {MillraceError} `BODY_INVALID` for an id or URLs that the API refuses, `TOO_MANY_STREAMS`, `SHUTTING_DOWN` */
-  startStream(request: StartRequest): Promise<StartedStream> {
+  async startStream(request: StartRequest): Promise<StartedStream> {
+    checkStartRequest(request)
     return this.control.startStream(request)
   }
 
