@@ -24,6 +24,8 @@ export const SEGMENT_URI_PATTERN = `^${STEM}${EXTENSION}$`
 export const INIT_URI_PATTERN = `^${STEM}\\.mp4$`
 
 const PART_URI = new RegExp(`-p\\d+${EXTENSION}$`)
+const CMAF_URI = /-([av])(\d+)-\w+\.(?:m4s|mp4)$/
+const CMAF_AUDIO_PLAYLIST_URI = /^cmaf-audio-\d+\.m3u8$/
 
 /** Multivariant playlist for players: CMAF or, without it, transport stream. */
 export const MULTIVARIANT_URI = 'master.m3u8'
@@ -59,6 +61,22 @@ export function isCmafRendition(name: RenditionName): name is CmafRendition {
 /** URI of a rendition's media playlist, relative to the multivariant playlist. */
 export function playlistUri(name: RenditionName): string {
   return name === 'main' ? 'playlist.m3u8' : `${name}.m3u8`
+}
+
+export function isPlaylistUri(uri: string): boolean {
+  return uri.endsWith('.m3u8')
+}
+
+/** Whether the file is the media playlist of an audio rendition of CMAF, by its name. */
+export function isCmafAudioPlaylistUri(uri: string): boolean {
+  return CMAF_AUDIO_PLAYLIST_URI.test(uri)
+}
+
+/** URI of the media playlist with a segment, part or init segment, by its name; of transport stream: the main one. */
+export function playlistUriOf(uri: string): string {
+  const [, kind, number] = CMAF_URI.exec(uri) ?? []
+  if (kind === undefined) return playlistUri('main')
+  return playlistUri(`cmaf-${kind === 'v' ? 'video' : 'audio'}-${Number(number)}`)
 }
 
 /** @returns for example `{epoch}-7.ts`, `{epoch}-a2-7.ts` or `{epoch}-v1-7.m4s`: unique in the process */

@@ -7,13 +7,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { parse } from 'node:querystring'
 import type { DeliveryDirectives, PlayableStream } from './playback-source.ts'
 import { MillraceError } from '../errors.ts'
+import { isPlaylistUri } from '../hls/file-names.ts'
 
 /** Values of `_HLS_skip`; `v2` allows a server to skip date ranges too, which we do not. */
 const SKIP_VALUES: ReadonlySet<unknown> = new Set(['YES', 'v2'])
-
-export function isPlaylist(name: string): boolean {
-  return name.endsWith('.m3u8')
-}
 
 /**
  * Directives of a request for a file; a playlist that does not offer to wait has at most a delta update.
@@ -28,7 +25,7 @@ export function readDirectives(
   { files }: PlayableStream,
   name: string,
 ): DeliveryDirectives | MillraceError {
-  if (!isPlaylist(name)) return NONE
+  if (!isPlaylistUri(name)) return NONE
   const otherThan = versionToReplace(headers)
   if (otherThan !== undefined) return { otherThan }
   // Most URLs have none.

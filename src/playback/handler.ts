@@ -10,14 +10,17 @@ import type { PlaybackTokenLimits, PlaybackTokens } from '../auth/playback-token
 import { isStreamId } from '../auth/stream-id.ts'
 import { MillraceError, type ErrorCode } from '../errors.ts'
 import {
+  isCmafAudioPlaylistUri,
+  isPlaylistUri,
   MULTIVARIANT_URI,
   playlistUri,
+  playlistUriOf,
   PREVIEW_URI,
   TS_MULTIVARIANT_URI,
 } from '../hls/file-names.ts'
 import { closingOf, writeResponse } from '../http/response.ts'
 import { accessOf, type Viewer } from './access.ts'
-import { isPlaylist, readDirectives } from './directives.ts'
+import { readDirectives } from './directives.ts'
 import { refuseFile, sendFile } from './file-response.ts'
 import {
   borrowFile,
@@ -148,7 +151,7 @@ export class PlaybackHandler {
         // The version that the client has, 304, is a response as well.
         const isOver = end === 'over' || (end === 'late' && directives.otherThan !== undefined)
         if (isOver && this.#sendCurrent(file)) return
-        const isAbsent = end === 'over' || (isPlaylist(name) && files.get(name) === undefined)
+        const isAbsent = end === 'over' || (isPlaylistUri(name) && files.get(name) === undefined)
         const refusal = REFUSED_WAITS.get(end)
         refuseFile(asked.response, refusal ?? (isAbsent ? absence(stream, name) : MEDIA_LATE))
       },
@@ -204,9 +207,9 @@ const PREFLIGHT_HEADERS = Object.entries({
  */
 const AUDIO_LAG_MS = 60
 
-/** Whether a player asks for a playlist of audio (`hls/file-names.ts`), and not another node, at which players wait. */
+/** Whether a player asks for a playlist of audio, and not another node, at which players wait. */
 function isForAudio({ name, directives }: FileRequest): boolean {
-  return directives.otherThan === undefined && /^cmaf-audio-\d+\.m3u8$/.test(name)
+  return directives.otherThan === undefined && isCmafAudioPlaylistUri(name)
 }
 
 /** Longest wait in milliseconds: players give up after 10 s. */
@@ -214,19 +217,8 @@ const MAX_WAIT_MS = 9000
 
 /** Longest wait for a playlist, or for a part that it hints, in milliseconds. */
 function maxWaitMs({ files }: PlayableStream, name: string): number {
-  const playlist = files.get(isPlaylist(name) ? name : playlistOf(name))
+  const playlist = files.get(isPlaylistUri(name) ? name : playlistUriOf(name))
   return Math.min(playlist?.blocking?.maxWaitMs ?? Infinity, MAX_WAIT_MS)
-}
-
-/** Files of CMAF renditions, see `hls/file-names.ts`. */
-const CMAF_FILE = /-([av])(\d+)-\w+\.(?:m4s|mp4)$/
-
-/** Media playlist of the rendition of a file. */
-function playlistOf(name: string): string {
-  const [, kind, number] = CMAF_FILE.exec(name) ?? []
-  return kind === undefined
-    ? 'playlist.m3u8'
-    : `cmaf-${kind === 'v' ? 'video' : 'audio'}-${number}.m3u8`
 }
 
 const NO_STREAM = new MillraceError('STREAM_NOT_FOUND')

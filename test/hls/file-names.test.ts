@@ -2,9 +2,13 @@ import t from 'tap'
 import {
   initUri,
   isAudioRendition,
+  isCmafAudioPlaylistUri,
+  isPlaylistUri,
   partUri,
   playlistUri,
+  playlistUriOf,
   segmentUri,
+  type CmafRendition,
   type RenditionName,
 } from '../../src/hls/file-names.ts'
 
@@ -36,4 +40,26 @@ t.test('names of both formats differ in every rendition', async (t) => {
 
 t.test('audio renditions are those without video, in both formats', async (t) => {
   t.same(NAMES.filter(isAudioRendition), ['audio-2', 'cmaf-audio-2'])
+})
+
+t.test('a file names the playlist of its rendition', async (t) => {
+  const cmaf: CmafRendition[] = ['cmaf-video-1', 'cmaf-video-12', 'cmaf-audio-2']
+  for (const name of cmaf) {
+    for (const uri of [
+      segmentUri('e-v3', name, 7),
+      partUri('e-v3', name, 7),
+      initUri('e-v3', name, '0f'),
+    ])
+      t.equal(playlistUriOf(uri), playlistUri(name), uri)
+  }
+  t.equal(playlistUriOf(segmentUri('e-v3', 'main', 7)), 'playlist.m3u8')
+})
+
+t.test('playlists, and those of CMAF audio', async (t) => {
+  const uris = [...NAMES.map(playlistUri), segmentUri('e', 'main', 7)]
+  t.same(
+    uris.filter((uri) => !isPlaylistUri(uri)),
+    ['e-7.ts'],
+  )
+  t.same(uris.filter(isCmafAudioPlaylistUri), ['cmaf-audio-2.m3u8'])
 })

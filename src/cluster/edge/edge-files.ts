@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isPlaylist } from '../../playback/directives.ts'
+import { isPlaylistUri } from '../../hls/file-names.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type {
   Availability,
@@ -77,14 +77,14 @@ export class EdgeFiles implements StreamFiles {
 
   /** Whether a request for the file needs none at the origin for a name that may not exist. */
   isKnown(name: string): boolean {
-    if (isPlaylist(name)) return this.#playlist(name) !== undefined
+    if (isPlaylistUri(name)) return this.#playlist(name) !== undefined
     const { media } = this.#options
     const key = this.#options.name + name
     return media.get(key) !== undefined || media.isFetching(key) || this.#isListed(name)
   }
 
   availability(name: string, directives: DeliveryDirectives = {}): Availability {
-    if (isPlaylist(name)) {
+    if (isPlaylistUri(name)) {
       const availability = this.#playlist(name)?.availability(directives) ?? 'future'
       if (availability !== 'current') return availability
     }
@@ -100,14 +100,14 @@ export class EdgeFiles implements StreamFiles {
     this.#usedUs = this.#options.clock.nowUs()
     const fetched = this.#fetchedName(name, directives)
     if (fetched === undefined) return this.#playlist(name)?.file
-    if (!isPlaylist(name)) for (const each of this.#playlists.values()) each.noteRead(name)
+    if (!isPlaylistUri(name)) for (const each of this.#playlists.values()) each.noteRead(name)
     // A delta update may have left with its version: the whole playlist will do (RFC 8216bis 6.2.5.1).
     return this.#options.media.get(this.#options.name + fetched) ?? this.#playlist(name)?.file
   }
 
   /** Like `get` without directives, but not counted as a read, which would keep the stream. */
   peek(name: string): StreamFile | undefined {
-    if (isPlaylist(name)) return this.#playlist(name)?.file
+    if (isPlaylistUri(name)) return this.#playlist(name)?.file
     return this.#options.media.peek(this.#options.name + name)
   }
 
@@ -233,7 +233,7 @@ export class EdgeFiles implements StreamFiles {
 
   #isListed(name: string): boolean {
     const playlists = [...this.#playlists.values()]
-    return isPlaylist(name) || playlists.some((each) => each.mentions(name))
+    return isPlaylistUri(name) || playlists.some((each) => each.mentions(name))
   }
 
   #playlist(name: string): FollowedPlaylist | undefined {
@@ -248,7 +248,7 @@ export class EdgeFiles implements StreamFiles {
    * 6.2.5.1) is fetched for the version of the playlist that the edge has, and kept under a name of its own.
    */
   #fetchedName(name: string, { skip }: DeliveryDirectives): string | undefined {
-    if (!isPlaylist(name)) return name
+    if (!isPlaylistUri(name)) return name
     const { skippable, file } = (skip === true ? this.#playlist(name) : undefined) ?? {}
     if (file === undefined || !skippable) return undefined
     return `${name}?_HLS_skip=YES&v=${encodeURIComponent(file.version)}`

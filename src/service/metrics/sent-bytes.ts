@@ -4,7 +4,7 @@
  * @module
  */
 import type { PlayableStream } from '../../playback/playback-source.ts'
-import { isPartUri, PREVIEW_URI } from '../../hls/file-names.ts'
+import { isPartUri, isPlaylistUri, PREVIEW_URI } from '../../hls/file-names.ts'
 
 type FileKind = 'playlist' | 'segment' | 'part' | 'preview'
 
@@ -35,7 +35,7 @@ export class SentBytes {
 
 /** Kind of a file by its name. Init segments, 1 KB for each viewer, count as segments. */
 function kindOf(name: string): FileKind {
-  if (name.endsWith('.m3u8')) return 'playlist'
+  if (isPlaylistUri(name)) return 'playlist'
   if (name === PREVIEW_URI) return 'preview'
   return isPartUri(name) ? 'part' : 'segment'
 }
