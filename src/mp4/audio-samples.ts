@@ -4,7 +4,6 @@
  * @module
  */
 import { MAX_FRAMES, type AudioParameters } from '../codec/audio-frame.ts'
-import { LatmReader } from '../codec/latm.ts'
 import type { AudioFormat, OpusFormat } from './audio-format.ts'
 import {
   AC3_READER,
@@ -25,10 +24,10 @@ type AudioSample = Sample<AudioFormat>
 export type AudioSource =
   | {
       readonly codec: 'aac'
-      /** Parameters from LATM that was converted to ADTS before; they may signal SBR explicitly. */
+      /** Parameters from LATM that was converted to ADTS; they may signal SBR explicitly. */
       readonly signaled?: AudioParameters
     }
-  | { readonly codec: 'aac-latm' | 'mp3' | 'mp2' | 'ac3' | 'eac3' }
+  | { readonly codec: 'mp3' | 'ac3' | 'eac3' }
   | { readonly codec: 'opus'; readonly format: OpusFormat }
 
 /** PES packet of audio. */
@@ -59,9 +58,7 @@ export class AudioSamples {
   inexpressible = 0
   /** Number of frames lately that a sample can express, less that of the others. */
   #balance = 0
-  readonly #latm: LatmReader | undefined
-  #reader: AudioFrameReader
-  #signaled: AudioParameters | undefined
+  readonly #reader: AudioFrameReader
   /** Copy of a frame that is not complete. */
   #rest = NOTHING
   #format: AudioFormat | undefined
@@ -75,7 +72,6 @@ export class AudioSamples {
   /** @param stats  to count in; default: counters of its own */
   constructor(source: AudioSource, stats = noSampleStats()) {
     this.stats = stats
-    if (source.codec === 'aac-latm') this.#latm = new LatmReader()
     this.#reader = readerOf(source)
   }
 
@@ -85,14 +81,13 @@ export class AudioSamples {
   }
 
   push({ bytes, ptsTicks, damaged }: AudioPayload): AudioSample[] {
-    const frames = damaged ? undefined : this.#convert(bytes)
-    if (frames === undefined) {
+    if (damaged) {
       this.stats.dropped++
       this.#rest = NOTHING
       return []
     }
     const carried = this.#rest.length
-    const joined = carried === 0 ? frames : Buffer.concat([this.#rest, frames])
+    const joined = carried === 0 ? bytes : Buffer.concat([this.#rest, bytes])
     const samples: AudioSample[] = []
     const maxFrames = this.stats.frames + MAX_FRAMES
     let isTimed = false
@@ -120,18 +115,6 @@ export class AudioSamples {
     }
     this.#keep(joined.subarray(at))
     return samples
-  }
-
-  /** @returns bytes with the frames of the reader; undefined for LATM that cannot be converted */
-  #convert(bytes: Buffer): Buffer | undefined {
-    if (this.#latm === undefined) return bytes
-    const reading = this.#latm.push(bytes)
-    if (reading.type !== 'adts') return undefined
-    if (reading.audio.parameters !== this.#signaled) {
-      this.#signaled = reading.audio.parameters
-      this.#reader = aacReader(this.#signaled)
-    }
-    return reading.bytes
   }
 
   /** @returns where the next frame may begin */
@@ -200,8 +183,6 @@ function readerOf(source: AudioSource): AudioFrameReader {
   switch (source.codec) {
     case 'aac':
       return aacReader(source.signaled)
-    case 'aac-latm':
-      return aacReader()
     case 'opus':
       return opusReader(source.format)
     case 'ac3':

@@ -2,7 +2,6 @@
  * Fragments of a CMAF track (ISO/IEC 23000-19 7.3.2.3; 14496-12 8.8):
  *
  *   styp          at the first fragment of a segment (8.16.2)
- *   prft          if the wall clock is known (8.16.5)
  *   emsg          for each event (ISO/IEC 23009-1 5.10.3.3)
  *   moof
  *     mfhd        sequence number (8.8.5)
@@ -16,12 +15,12 @@
  */
 import { ascii, box, BOX_HEADER_BYTES, boxHeader, fullBox, u32, u32Table, u64 } from './box.ts'
 import { encodeId3Event, type Id3Event } from './event-message.ts'
-import { ChunkMemory, type MediaMemory } from './media-memory.ts'
+import type { MediaMemory } from './media-memory.ts'
 import { LENGTH_BYTES, NON_SYNC_SAMPLE_FLAGS, SYNC_SAMPLE_FLAGS, type Sample } from './sample.ts'
 
 interface FragmentWriterOptions {
   readonly trackId: number
-  readonly memory?: MediaMemory
+  readonly memory: MediaMemory
   /** Maximum size of the samples of a fragment. */
   readonly maxBytes?: number
 }
@@ -31,8 +30,6 @@ interface FragmentEnd {
   readonly untilTicks: number
   /** Whether the fragment is the first of a segment. */
   readonly startsSegment: boolean
-  /** Unix time in milliseconds at which the first sample was captured; undefined if unknown. */
-  readonly captureUnixMs?: number
   readonly events?: readonly Id3Event[]
   /** Decode time of a fragment that has no sample; undefined: there is no such fragment. */
   readonly emptyTicks?: number
@@ -66,12 +63,6 @@ const MAX_FRAGMENT_BYTES = 2 ** 28
 
 const MAX_DURATION = 0xffff_ffff
 
-/** Seconds from the epoch of NTP, 1900, to that of Unix. */
-const NTP_OFFSET_SEC = 2_208_988_800
-
-/** `flags` of `prft`: the time at which the media was captured. */
-const CAPTURE_TIME = 24
-
 interface WrittenSample {
   readonly decodeTicks: number
   readonly compositionOffset: number
@@ -92,11 +83,7 @@ export class FragmentWriter {
   #sequenceNumber = 0
   #dropped = 0
 
-  constructor({
-    trackId,
-    memory = new ChunkMemory(),
-    maxBytes = MAX_FRAGMENT_BYTES,
-  }: FragmentWriterOptions) {
+  constructor({ trackId, memory, maxBytes = MAX_FRAGMENT_BYTES }: FragmentWriterOptions) {
     this.#trackId = trackId
     this.#memory = memory
     this.#maxBytes = maxBytes
@@ -138,13 +125,7 @@ export class FragmentWriter {
   }
 
   /** @returns undefined when no sample was pushed, unless `emptyTicks` are given */
-  end({
-    untilTicks,
-    startsSegment,
-    captureUnixMs,
-    events = [],
-    emptyTicks,
-  }: FragmentEnd): Fragment | undefined {
+  end({ untilTicks, startsSegment, events = [], emptyTicks }: FragmentEnd): Fragment | undefined {
     const samples = this.#samples
     const decodeTicks = samples[0]?.decodeTicks ?? emptyTicks
     if (decodeTicks === undefined) return undefined
@@ -152,9 +133,6 @@ export class FragmentWriter {
     this.#sequenceNumber++
     const head = Buffer.concat([
       ...(startsSegment ? [encodeSegmentType()] : []),
-      ...(captureUnixMs === undefined
-        ? []
-        : [encodeProducerTime(this.#trackId, captureUnixMs, decodeTicks)]),
       ...events.map(encodeId3Event),
       this.#encodeMovieFragment(decodeTicks, samples, durations),
       boxHeader('mdat', BOX_HEADER_BYTES + this.#mediaBytes),
@@ -263,18 +241,4 @@ function sampleFlags({ sync }: Pick<WrittenSample, 'sync'>): number {
 /** Brands of a segment (23000-19 7.3.3.1): it begins with a CMAF fragment. */
 function encodeSegmentType(): Buffer {
   return box('styp', ascii('cmfs'), u32(0), ascii('iso6'), ascii('cmfs'), ascii('msdh'))
-}
-
-/**
- * Producer reference time (8.16.5): the wall clock at a decode time.
- *
- *   prft version 1: | track ID 32 | NTP timestamp 64 | media time 64 |
- *
- * @param decodeTicks  in ticks of the track's timescale
- */
-function encodeProducerTime(trackId: number, unixMs: number, decodeTicks: number): Buffer {
-  const seconds = Math.floor(unixMs / 1000)
-  const fraction = Math.floor(((unixMs - seconds * 1000) / 1000) * 2 ** 32)
-  const ntp = u32(seconds + NTP_OFFSET_SEC, fraction)
-  return fullBox('prft', 1, CAPTURE_TIME, u32(trackId), ntp, u64(decodeTicks))
 }

@@ -18,6 +18,7 @@ import {
 } from '../mp4/fragmented-track.ts'
 import { load } from './rules/fixture.ts'
 import { ORIGIN } from './session.ts'
+import { ChunkMemory } from '../mp4/chunk-memory.ts'
 
 const BASE = `${ORIGIN}/video/studio/`
 const START_MS = Date.UTC(2026, 0, 1)
@@ -88,7 +89,7 @@ export function recordCmaf({ editVideo = (sample) => sample }: CmafOptions = {})
 function createRendition(name: string, letter: string, samples: Samples, ends: Samples): Rendition {
   const { format } = samples[0]!
   const ticksPerSec = timescaleOf(format)
-  const writer = new FragmentWriter({ trackId: 1 })
+  const writer = new FragmentWriter({ trackId: 1, memory: new ChunkMemory() })
   const parts: Part[] = []
   const end = (untilTicks: number) => {
     const startsSegment = parts.length % PARTS_PER_SEGMENT === 0

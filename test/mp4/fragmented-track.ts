@@ -13,6 +13,7 @@ import type { VideoFormat } from '../../src/mp4/video-format.ts'
 import { decodePesHeader, pesBytes } from '../../src/mpegts/pes.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import { demux, payloadOf, unitsOf } from '../mpegts/demux.ts'
+import { ChunkMemory } from './chunk-memory.ts'
 
 export type Samples = readonly Sample<VideoFormat | AudioFormat>[]
 
@@ -54,7 +55,7 @@ export function fragment(
   samples: Samples,
   { perFragment = 6, id = 1 }: { perFragment?: number; id?: number } = {},
 ): FragmentedTrack {
-  const writer = new FragmentWriter({ trackId: id })
+  const writer = new FragmentWriter({ trackId: id, memory: new ChunkMemory() })
   const fragments: Fragment[] = []
   const end = (untilTicks: number) => {
     const startsSegment = fragments.length % 3 === 0

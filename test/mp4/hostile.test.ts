@@ -20,7 +20,6 @@ const OPUS = {
 
 const AUDIO: readonly (readonly [string, AudioSource])[] = [
   ['h264-aac', { codec: 'aac' }],
-  ['h264-aac', { codec: 'aac-latm' }],
   ['mp3', { codec: 'mp3' }],
   ['ac3-dvb', { codec: 'ac3' }],
   ['eac3', { codec: 'eac3' }],

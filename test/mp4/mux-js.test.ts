@@ -4,6 +4,7 @@ import t from 'tap'
 import { FragmentWriter } from '../../src/mp4/fragment.ts'
 import { readFixture } from '../mpegts/demux.ts'
 import { fragment, readAudio, readVideo, unitsOfKind } from './fragmented-track.ts'
+import { ChunkMemory } from './chunk-memory.ts'
 
 t.test('mux.js reads tracks, codecs and start times', async (t) => {
   const video = readVideo(unitsOfKind(readFixture('h264-aac'), 'video'), 'h264')
@@ -37,7 +38,7 @@ t.test('mux.js reads ID3 of event messages with its time', async (t) => {
     frame,
   ])
   const [sample] = readVideo(unitsOfKind(readFixture('h264-aac'), 'video'), 'h264')
-  const writer = new FragmentWriter({ trackId: 1 })
+  const writer = new FragmentWriter({ trackId: 1, memory: new ChunkMemory() })
   writer.push(sample!)
   const end = { untilTicks: sample!.decodeTicks + 3000, startsSegment: true }
   const { chunks } = writer.end({ ...end, events: [{ id: 1, ptsTicks: 180_000, tag }] })!

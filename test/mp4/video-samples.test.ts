@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { FragmentWriter } from '../../src/mp4/fragment.ts'
-import { ChunkMemory } from '../../src/mp4/media-memory.ts'
 import { VideoSamples } from '../../src/mp4/video-samples.ts'
 import { decodeH264Sps } from '../../src/codec/h264-sps.ts'
 import { pieces } from '../codec/nal-builder.ts'
 import { readNalUnits } from './box-tree.ts'
+import { ChunkMemory } from './chunk-memory.ts'
 
 /** Parameter sets of x264, 320 x 180, and of 176 x 144. */
 const SPS = Buffer.from('6742c00dda05067e7c0440000003004000000f03c50aa8', 'hex')

@@ -128,7 +128,7 @@ export class HttpGuard {
 
   /** Puts the guard between the server and its connections. */
   protect(server: Server | Http2SecureServer): void {
-    const serve = takeListener<[Socket]>(server, 'connection')
+    const serve = takeListener(server, 'connection')
     if (server instanceof TlsServer) {
       const handshakes = new TlsHandshakes({
         shake: (socket) => serve.call(server, socket),
@@ -157,7 +157,7 @@ export class HttpGuard {
 
   /** Follows connections after the TLS handshake, which has chosen HTTP/2 or HTTP/1.1. */
   #protectTls(server: Http2SecureServer): void {
-    const serve = takeListener<[TLSSocket]>(server, 'secureConnection')
+    const serve = takeListener(server, 'secureConnection')
     server.on('secureConnection', (secure: TLSSocket) => {
       serve.call(server, secure)
       const socket = tcpSocketOf(secure)

@@ -54,7 +54,7 @@ export function guardStreams(
   { sessionOf, onReset, onRequest, onTooManyPieces, onRefused, nowMs }: StreamHandlers,
 ): void {
   const table = new ConnectionTable<ServerHttp2Stream>(limits)
-  const serve = takeListener<[ServerHttp2Stream, ...unknown[]]>(server, 'stream')
+  const serve = takeListener(server, 'stream')
   server.on('stream', (stream: ServerHttp2Stream, ...head: unknown[]) => {
     // Node adds a listener only when the request begins.
     stream.on('error', () => undefined)

@@ -20,10 +20,10 @@ import type { Socket } from 'node:net'
  *
  * @throws {Error}  if it is not the only one: the caller would take another one, or would leave one
  */
-export function takeListener<Arguments extends unknown[]>(
+export function takeListener(
   emitter: EventEmitter,
   event: string,
-): (this: unknown, ...args: Arguments) => void {
+): (this: unknown, ...args: unknown[]) => void {
   const [listener, ...others] = emitter.listeners(event)
   if (listener === undefined || others.length > 0) {
     throw new Error(`expected one listener for '${event}', got ${emitter.listenerCount(event)}`)

@@ -38,7 +38,7 @@ export class RequestGate {
   constructor(socket: Socket, turns: TurnQueue) {
     this.#socket = socket
     this.#turns = turns
-    this.#parse = takeListener<[Buffer]>(socket, 'data')
+    this.#parse = takeListener(socket, 'data')
     socket.on('data', (bytes: Buffer) => this.#read(bytes))
   }
 

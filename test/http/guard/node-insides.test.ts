@@ -24,7 +24,7 @@ const LARGE = Buffer.alloc(32 * 1024 * 1024)
 
 t.test("Node's listener of a server is the only one, and serves what it is given", async (t) => {
   const server = createServer(answer)
-  const serve = takeListener<[Socket]>(server, 'connection')
+  const serve = takeListener(server, 'connection')
   server.on('connection', (socket: Socket) => serve.call(server, socket))
   const port = await listen(t, server)
   const response = await fetch(`http://127.0.0.1:${port}`)
@@ -34,7 +34,7 @@ t.test("Node's listener of a server is the only one, and serves what it is given
 t.test('the parser of a connection gets only what is handed to it', async (t) => {
   const server = createServer(answer)
   server.on('connection', (socket: Socket) => {
-    const parse = takeListener<[Buffer]>(socket, 'data')
+    const parse = takeListener(socket, 'data')
     socket.on('data', (bytes: Buffer) =>
       parse(Buffer.from(String(bytes).replace('/first', '/then'))),
     )
@@ -49,13 +49,13 @@ t.test('over TLS, for HTTP/1.1 and HTTP/2', async (t) => {
   const server = createSecureServer({ ...certificate, allowHTTP1: true }, (request, response) => {
     answer(request as unknown as IncomingMessage, response as unknown as ServerResponse)
   })
-  const serve = takeListener<[TLSSocket]>(server, 'secureConnection')
+  const serve = takeListener(server, 'secureConnection')
   const below: unknown[] = []
   server.on('secureConnection', (secure: TLSSocket) => {
     below.push(tcpSocketOf(secure)?.remotePort)
     serve.call(server, secure)
   })
-  const serveStream = takeListener<[ServerHttp2Stream, ...unknown[]]>(server, 'stream')
+  const serveStream = takeListener(server, 'stream')
   let streams = 0
   server.on('stream', (stream: ServerHttp2Stream, ...head: unknown[]) => {
     streams++
