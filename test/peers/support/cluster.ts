@@ -60,7 +60,7 @@ export async function startCluster(
       const { server } = await startService(t, { ...options, hls, ...secrets, ...own })
       await until('the node has its lease', async () => {
         const nodes = await registry.listNodes().catch(() => [])
-        return nodes.some(({ url }) => url === server.publicUrl)
+        return nodes.some(({ url }) => url === (own?.nodeUrl ?? server.publicUrl))
       })
       return server
     },
