@@ -67,8 +67,8 @@ export class Metrics {
   async #render(): Promise<string> {
     const { perStream, listStreams, audienceOf, readFigures } = this.#options
     const listed = [...listStreams()].filter(({ forgotten }) => !forgotten)
-    // Before its first encoder a stream has no figures; there may be 100,000 such streams.
-    const measured = listed.filter(({ status }) => status !== 'READY')
+    // Before its first encoder, and without a slate, a stream has no figures; there may be 100,000 such streams.
+    const measured = listed.filter(({ status, onAir }) => status !== 'READY' || onAir !== undefined)
     const isFew = measured.length <= MAX_AUTO_STREAMS
     const hasOwn = perStream === 'always' || (perStream === 'auto' && isFew)
     const series = hasOwn ? new StreamSeries() : this.#sums.begin()

@@ -119,6 +119,18 @@ t.test('a stream has series from its first encoder until it is forgotten', async
   await until('a forgotten stream', async () => !(await scrape(url)).text.includes('studio'))
 })
 
+t.test('a stream that begins with its slate has series before its first encoder', async (t) => {
+  const service = await startService(t, {
+    metrics: { token: TOKEN },
+    slateDir: t.testdir({ 'slate.ts': CLIP }),
+  })
+  await service.server.startStream({ streamId: 'studio', slate: 'slate.ts', alwaysOn: true })
+  await until('the slate is on air', () => service.server.status('studio').onAir === 'slate')
+  const { text } = await scrape(service.url)
+  t.match(text, /^millrace_streams\{state="READY"\} 1$/m)
+  t.match(text, /stream="studio"/)
+})
+
 t.test('METRICS_PER_STREAM=never adds streams up, and sums never decrease', async (t) => {
   const options = { metrics: { token: TOKEN, perStream: 'never' }, hls: { lingerSec: 0 } } as const
   const service = await startService(t, options)

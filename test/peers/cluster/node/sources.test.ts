@@ -4,6 +4,7 @@
 import t from 'tap'
 import type { EndpointName } from '../../../../src/api/endpoints.ts'
 import type { Server } from '../../../../src/index.ts'
+import { createLogger } from '../../../../src/logger.ts'
 import { connect } from '../../../../src/srt/index.ts'
 import { encodeTo, startCluster } from '../../support/cluster.ts'
 import { callApi } from '../../../support/service.ts'
@@ -17,7 +18,9 @@ t.test(
   async (t) => {
     if (!requireTool(t, 'redis-server')) return
     const cluster = await startCluster(t)
-    const [a, b] = [await cluster.startNode(), await cluster.startNode()]
+    const log: string[] = []
+    const logger = createLogger('info', { write: (line) => void log.push(line) })
+    const [a, b] = [await cluster.startNode({ logger }), await cluster.startNode()]
     const api = async (node: Server, name: EndpointName, body: object = STUDIO) =>
       (await callApi(`http://127.0.0.1:${node.httpPort}`, name, body, cluster.hmacSecret)).body.data
     const onAir = (node: Server, source: string) =>
@@ -29,6 +32,10 @@ t.test(
     await onAir(a, 'main')
     const elsewhere = { host: '127.0.0.1', port: a.srtPort, streamId: backupKey }
     await t.rejects(connect(elsewhere), /2409/, 'the owner is another node')
+    t.match(
+      log.join(''),
+      `an encoder publishes at ${b.publicUrl}: a backup encoder must call that node`,
+    )
     const backup = encodeTo(t, b, backupKey, true)
     await until('both are connected', async () => (await api(a, 'status'))['sources'].length === 2)
     t.match(await api(a, 'switch-source', { ...STUDIO, source: 'backup' }), { status: 'STREAMING' })
