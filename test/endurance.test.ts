@@ -11,7 +11,7 @@ import t from 'tap'
 import { TIME_MODULUS } from '../src/mpegts/timestamps.ts'
 import { SegmentCache } from '../src/hls/store/segment-cache.ts'
 import { PACKET_BYTES } from '../src/mpegts/packet.ts'
-import { PacedStream, type Datagram } from '../src/pace/paced-stream.ts'
+import { PacedStream, type PacedDatagram } from '../src/pace/paced-stream.ts'
 import { movePcr, movePesTimes, readPesTimes } from '../src/pace/packet-times.ts'
 import { LiveStream } from '../src/stream/live-stream.ts'
 import { parseM3u8 } from './support/m3u8.ts'
@@ -66,7 +66,7 @@ const CONNECTIONS: readonly Connection[] = [
 ]
 
 /** Endless repetition of the clip, from these timestamps on. */
-function* encode(startTicks: number): Generator<Datagram, never> {
+function* encode(startTicks: number): Generator<PacedDatagram, never> {
   const clip = Buffer.from(CLIP)
   const shift = startTicks - readFirstPts(clip) + TIME_MODULUS
   for (let at = 0; at < clip.length; at += PACKET_BYTES) {

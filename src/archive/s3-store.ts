@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { Pool, type Dispatcher } from 'undici'
 import { machineClock } from '../timing/clock.ts'
-import { failureOf, refusalOf, StoreError } from './store-error.ts'
+import { failureOf, storeErrorOf, StoreError } from './store-error.ts'
 
 const MAX_CONNECTIONS = 16
 
@@ -235,7 +235,7 @@ export class S3Store {
     } catch {
       // The status says enough.
     }
-    return refusalOf({ status: statusCode, headers, text })
+    return storeErrorOf({ status: statusCode, headers, text })
   }
 }
 

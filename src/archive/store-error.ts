@@ -98,7 +98,7 @@ interface Refusal {
 }
 
 /** Error for a response that is no success. */
-export function refusalOf({ status, headers, text }: Refusal): StoreError {
+export function storeErrorOf({ status, headers, text }: Refusal): StoreError {
   const s3Code = /<Code>([\w.-]{1,64})<\/Code>/.exec(text)?.[1]
   const reason = s3Code === undefined ? String(status) : `${status} ${s3Code}`
   const isRedirect = status >= 300 && status < 400

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { PacedStream, type Datagram } from './paced-stream.ts'
+import { PacedStream, type PacedDatagram } from './paced-stream.ts'
 
 /** Bytes of the file that are paced at once. */
 const CHUNK_BYTES = 64 * 1316
@@ -21,7 +21,7 @@ export class LoopedClip {
   readonly #stream = new PacedStream()
   #at = 0
   /** Datagrams that are not due yet, from `#next` on. */
-  #waiting: readonly Datagram[] = []
+  #waiting: readonly PacedDatagram[] = []
   #next = 0
   /** Time up to which datagrams were taken, on the clock of the clip. */
   #takenUs = 0

@@ -29,7 +29,7 @@ const MAX_STEP_TICKS = 10 * TICKS_PER_SEC
 
 const US_PER_TICK = 1e6 / TICKS_PER_SEC
 
-export interface Datagram {
+export interface PacedDatagram {
   /** 1 to 7 complete packets; owned by the receiver. */
   readonly payload: Buffer
   /** Sending time in microseconds since the first clock reading; never decreases. */
@@ -76,25 +76,25 @@ export class PacedStream {
    * @param bytes  next bytes of the file, any number; must not be changed before the next call
    * @throws {MillraceError} `MEDIA_INVALID` after 10 MiB without a clock reading
    */
-  push(bytes: Buffer): Datagram[] {
+  push(bytes: Buffer): PacedDatagram[] {
     return this.#take(this.#sync.push(bytes))
   }
 
   /** Starts another pass: the next bytes pushed are the beginning of the file. */
-  rewind(): Datagram[] {
+  rewind(): PacedDatagram[] {
     const datagrams = this.#take(this.#sync.end())
     this.#timeline.rewind()
     return datagrams
   }
 
-  end(): Datagram[] {
+  end(): PacedDatagram[] {
     const datagrams = this.#take(this.#sync.end())
     if (this.#filledBytes > 0) this.#waiting.push(this.#filling.subarray(0, this.#filledBytes))
     return [...datagrams, ...this.#release()]
   }
 
-  #take(runs: readonly PacketRun[]): Datagram[] {
-    const datagrams: Datagram[] = []
+  #take(runs: readonly PacketRun[]): PacedDatagram[] {
+    const datagrams: PacedDatagram[] = []
     for (const { bytes, start, end, stride } of runs) {
       for (let at = start; at < end; at += stride) {
         bytes.copy(this.#filling, this.#filledBytes, at, at + PACKET_BYTES)
@@ -136,7 +136,7 @@ export class PacedStream {
   }
 
   /** Adopts the clock reading of the current packet, and releases the datagrams that waited for it. */
-  #advance(clockTicks: number): Datagram[] {
+  #advance(clockTicks: number): PacedDatagram[] {
     const last = this.#reading ?? { packet: 0, ticks: clockTicks, us: 0 }
     const ticks = unwrapTimestamp(clockTicks, last.ticks)
     const packets = this.#packets - last.packet
@@ -150,7 +150,7 @@ export class PacedStream {
   }
 
   /** Releases all waiting datagrams, spaced by `#usPerPacket`. */
-  #release(): Datagram[] {
+  #release(): PacedDatagram[] {
     const { packet, us } = this.#reading ?? { packet: 0, us: 0 }
     const datagrams = this.#waiting.map((payload, index) => {
       const number = this.#firstTimedPacket + index * PACKETS_PER_DATAGRAM

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { Demuxer, type PesUnit } from '../../src/mpegts/index.ts'
-import { PacedStream, type Datagram } from '../../src/pace/paced-stream.ts'
+import { PacedStream, type PacedDatagram } from '../../src/pace/paced-stream.ts'
 import { readPcr } from '../../src/pace/packet-times.ts'
 
 const fixture = (name: string) =>
@@ -14,7 +14,7 @@ const WRAP = fixture('h264-aac-wrap')
 const DATAGRAM_BYTES = 7 * 188
 
 /** `file` repeated `passes` times. */
-function play(file: Buffer, passes = 1): Datagram[] {
+function play(file: Buffer, passes = 1): PacedDatagram[] {
   const stream = new PacedStream()
   const datagrams = stream.push(file)
   for (let pass = 1; pass < passes; pass++) datagrams.push(...stream.rewind(), ...stream.push(file))
@@ -26,7 +26,7 @@ const packetsOf = (bytes: Buffer) =>
     bytes.subarray(index * 188, (index + 1) * 188),
   )
 const pidOf = (packet: Buffer) => packet.readUInt16BE(1) & 0x1fff
-const bytesOf = (datagrams: readonly Datagram[]) =>
+const bytesOf = (datagrams: readonly PacedDatagram[]) =>
   Buffer.concat(datagrams.map(({ payload }) => payload))
 
 /** Demuxes a stream, and checks that it has no errors. */
@@ -110,7 +110,7 @@ t.test('the result does not depend on the sizes of the chunks', async () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 4000 }), { maxLength: 20 }), (sizes) => {
       const stream = new PacedStream()
-      const datagrams: Datagram[] = []
+      const datagrams: PacedDatagram[] = []
       let at = 0
       for (const size of sizes) {
         datagrams.push(...stream.push(part.subarray(at, at + size)))
@@ -134,7 +134,7 @@ t.test('the DTS paces a stream without PCR', async (t) => {
 })
 
 t.test('a jump of the clock keeps the rate from before', async (t) => {
-  const seconds = (datagrams: Datagram[]) => datagrams.at(-1)!.dueUs / 1e6
+  const seconds = (datagrams: PacedDatagram[]) => datagrams.at(-1)!.dueUs / 1e6
   const both = seconds(play(Buffer.concat([DEMO, WRAP])))
   const apart = seconds(play(DEMO)) + seconds(play(WRAP))
   t.ok(Math.abs(both - apart) < 0.2, `${both} s together, ${apart} s apart`)

@@ -10,7 +10,7 @@ import { AUDIO_DECODERS } from '../../codec/audio-decoders.ts'
 import type { AudioFrameHeader, DecodeAudioFrameHeader } from '../../codec/audio-frame.ts'
 import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import { Faults, type MediaFacts } from './media-facts.ts'
-import { MAX_FRAMES, measureFrames, type Frame } from './frame-list.ts'
+import { MAX_LISTED_FRAMES, measureFrames, type Frame } from './frame-list.ts'
 
 const HEADER_BYTES = 10
 
@@ -96,7 +96,7 @@ export class AudioFrames {
     const bytes = carried === 0 ? payload : Buffer.concat([this.#rest, payload])
     let isTimed = false
     let at = 0
-    while (at < bytes.length && this.#frames.length < MAX_FRAMES) {
+    while (at < bytes.length && this.#frames.length < MAX_LISTED_FRAMES) {
       const header = this.#decode(bytes, at)
       // Bytes that begin no frame are skipped; a header cut off at the end is completed by the next payload.
       if (header === undefined && bytes.length - at >= 8) {

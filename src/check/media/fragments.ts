@@ -5,7 +5,7 @@
  */
 import { FieldReader, findBox, readBoxes, type Box } from './box-reader.ts'
 import { Faults, type InspectedTrack, type MediaFacts } from './media-facts.ts'
-import { MAX_FRAMES, measureFrameRate, measureFrames, type Frame } from './frame-list.ts'
+import { MAX_LISTED_FRAMES, measureFrameRate, measureFrames, type Frame } from './frame-list.ts'
 import { inspectNalSamples, type SamplePlace } from './nal-samples.ts'
 import { readMovie, type MovieTrack, type SampleDefaults } from './movie.ts'
 
@@ -166,7 +166,7 @@ function readRun(
   const firstFlags = (flags & Run.FIRST_FLAGS) === 0 ? undefined : fields.unsigned(4)
   let size = 0
   for (let index = 0; index < count && !fields.overrun; index++) {
-    if (samples.frames.length === MAX_FRAMES) return start + size
+    if (samples.frames.length === MAX_LISTED_FRAMES) return start + size
     if (size > mediaBytes) {
       faults.add('box', `a trun box has ${count} samples for ${mediaBytes} bytes of media`)
       return start + size

@@ -14,7 +14,7 @@ export interface Frame {
 }
 
 /** Maximum number of frames that are read of a track; a minute of AAC has 2,813. */
-export const MAX_FRAMES = 20_000
+export const MAX_LISTED_FRAMES = 20_000
 
 type FrameFigures = Pick<
   InspectedTrack,

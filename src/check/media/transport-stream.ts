@@ -27,7 +27,7 @@ import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 import type { Track } from '../../mpegts/track.ts'
 import { AudioFrames } from './audio.ts'
 import { Faults, type CounterRange, type InspectedTrack, type MediaFacts } from './media-facts.ts'
-import { MAX_FRAMES, measureFrameRate, measureFrames, type Frame } from './frame-list.ts'
+import { MAX_LISTED_FRAMES, measureFrameRate, measureFrames, type Frame } from './frame-list.ts'
 
 /** Maximum number of tracks that are looked at. */
 const MAX_TRACKS = 16
@@ -123,7 +123,7 @@ class TrackReader {
     const { ptsTicks, dtsTicks, payload, startsFrame, randomAccess, track } = unit
     if (this.#audio !== undefined) {
       this.#audio.push(payload, ptsTicks)
-    } else if (startsFrame && this.#frames.length < MAX_FRAMES) {
+    } else if (startsFrame && this.#frames.length < MAX_LISTED_FRAMES) {
       const isKey = randomAccess && track.kind !== 'data'
       this.#frames.push({ ptsTicks, dtsTicks, durationTicks: undefined, isKey })
     }

@@ -5,7 +5,7 @@
  */
 import { createReadStream } from 'node:fs'
 import { MillraceError } from '../../errors.ts'
-import { PacedStream, type Datagram } from '../../pace/paced-stream.ts'
+import { PacedStream, type PacedDatagram } from '../../pace/paced-stream.ts'
 
 const CHUNK_BYTES = 64 * 1024
 
@@ -25,7 +25,7 @@ export type MediaFile = string | URL | Buffer
 export async function* readDatagrams(
   file: MediaFile,
   { loop }: { readonly loop: boolean },
-): AsyncGenerator<Datagram[], void, undefined> {
+): AsyncGenerator<PacedDatagram[], void, undefined> {
   const stream = new PacedStream()
   for (;;) {
     let readBytes = 0

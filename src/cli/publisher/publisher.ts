@@ -14,7 +14,7 @@ import {
   type SrtUrl,
 } from '../../srt/index.ts'
 import { readDatagrams, type MediaFile } from './paced-file.ts'
-import type { Datagram } from '../../pace/paced-stream.ts'
+import type { PacedDatagram } from '../../pace/paced-stream.ts'
 import { explainCall } from '../../service/srt-caller.ts'
 
 const DEFAULT_LATENCY_MS = 120
@@ -150,7 +150,7 @@ class Publisher {
   }
 
   /** @returns whether the datagram was sent; false without a connection, before its time, or with a full send buffer */
-  #send({ payload, dueUs }: Datagram): boolean {
+  #send({ payload, dueUs }: PacedDatagram): boolean {
     if (this.#caller === undefined || this.#waitUs(dueUs) > 0 || !this.#caller.send(payload)) {
       return false
     }
@@ -159,7 +159,7 @@ class Publisher {
   }
 
   /** Prepares another attempt to send: calls the listener, or sleeps until the datagram is due, 4 to 100 ms. */
-  async #prepare({ dueUs }: Datagram): Promise<void> {
+  async #prepare({ dueUs }: PacedDatagram): Promise<void> {
     if (this.#caller === undefined) {
       await this.#call()
     } else {
