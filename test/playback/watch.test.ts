@@ -41,6 +41,7 @@ t.test('serves every asset of the page', async (t) => {
   t.strictSame(assets, [
     'assets/player.css',
     'assets/live-edge.js',
+    'assets/notices.js',
     'assets/panel.js',
     'assets/time-line.js',
     'assets/hls.min.js',

@@ -6,6 +6,7 @@
  */
 import type HlsModule from 'hls.js'
 import { aheadSec, followLiveEdge } from './live-edge.ts'
+import { NOTICES, SPINNER, timesOf, type Notice } from './notices.ts'
 import { showPanel } from './panel.ts'
 import { showTimeLine } from './time-line.ts'
 
@@ -17,6 +18,8 @@ const PLAYING_POLL_MS = 2000
 /** Wait for a response, after which there is no connection. */
 const MAX_RESPONSE_MS = 5000
 const CLOCK_MS = 1000
+/** Longest time that a stream with key frames each 2 s takes until it plays. */
+const START_MS = 10_000
 /** First step back; the time line has all others. */
 const REWIND_MS = 10_000
 /** Media left at which playback may end: tracks differ in duration. */
@@ -40,28 +43,10 @@ const video = document.querySelector('video')!
 const badge = document.querySelector<HTMLElement>('#badge')!
 const rewind = document.querySelector<HTMLElement>('#rewind')!
 const unmute = document.querySelector<HTMLElement>('#unmute')!
+const silent = document.querySelector<HTMLElement>('#silent')!
+const icon = document.querySelector('#icon')!
 const hasHlsJs = 'Hls' in window && Hls.isSupported()
 const canPlay = hasHlsJs || video.canPlayType('application/vnd.apple.mpegurl') !== ''
-
-/** Words in place of a moving picture: a title, what happens next and, if the time of the change counts, a word before it. */
-const NOTICES = {
-  READY: ['The stream has not started', 'It plays here as soon as it does.'],
-  STREAMING: ['The encoder is connected', 'The picture comes in a few seconds.'],
-  LIVE: ['The stream is live', 'Loading the picture …'],
-  INTERRUPTED: ['The stream is interrupted', 'It resumes here by itself.', 'Since'],
-  STOPPED: ['The stream has ended', 'If it starts again, it plays here.', 'At'],
-  UNKNOWN: ['No stream of this name', 'Check the address. If it starts later, it plays here.'],
-  FORBIDDEN: [
-    'No access to this stream',
-    'This address has expired, or never was valid. Ask for a new one.',
-  ],
-  UNREACHABLE: ['No connection to the server', 'Trying again every second.', 'Since'],
-  UNSUPPORTED: [
-    'This browser cannot play the stream',
-    'Try a current Chrome, Edge, Firefox or Safari.',
-  ],
-  FAILED: ['Playback failed', 'Trying again.'],
-} as const
 
 /** Data of `/watch/{stream_id}/state`. */
 interface State {
@@ -85,8 +70,10 @@ let playingDate: (() => Date | null) | undefined
 let rewindToMs: number | undefined
 /** Whether the player has begun. */
 let begun = false
-/** Error of the last player, until one plays. */
-let failure = ''
+/** Date of the first error since something played; undefined: none. */
+let failedSince: string | undefined
+/** Whether what plays has audio; a native player does not tell. */
+let hasAudio = true
 /** Browsers pause as well: at the end of the media so far, and at media that they cannot decode. */
 let isPausedByViewer = false
 /** Clock of the server minus ours. */
@@ -103,7 +90,7 @@ async function look(): Promise<void> {
     rewindToMs = undefined
   }
   if (state.status === 'READY') video.removeAttribute('poster')
-  if (!state.live) failure = ''
+  if (!state.live) failedSince = undefined
   else if (canPlay && stopPlayer === undefined) startPlayer()
   if (begun && video.paused && !isPausedByViewer && hasLaterMedia()) play()
   show()
@@ -115,19 +102,28 @@ async function fetchState(): Promise<State> {
   try {
     const sentMs = Date.now()
     const response = await fetch(stateUrl, { signal: AbortSignal.timeout(MAX_RESPONSE_MS) })
-    if (response.status === 404) return { status: 'UNKNOWN', live: false }
-    if (response.status === 403) return { status: 'FORBIDDEN', live: false }
+    if (response.status === 404) return untold('UNKNOWN')
+    if (response.status === 403) return untold('FORBIDDEN')
     const { data } = (await response.json()) as { data: State & { time: string } }
     clockOffsetMs = Date.parse(data.time) - (sentMs + Date.now()) / 2
     return data
   } catch {
-    if (current?.status === 'UNREACHABLE') return current
-    return { status: 'UNREACHABLE', live: false, since: new Date(serverNowMs()).toISOString() }
+    return untold('UNREACHABLE')
   }
+}
+
+/** State that the service does not tell: it began when the page first saw it. */
+function untold(status: State['status']): State {
+  if (current?.status === status) return current
+  return { status, live: false, since: serverDate() }
 }
 
 function serverNowMs(): number {
   return Date.now() + clockOffsetMs
+}
+
+function serverDate(): string {
+  return new Date(serverNowMs()).toISOString()
 }
 
 /** Whether there is media to play: that of an interrupted stream still plays to its end, where frames may be missing. */
@@ -146,38 +142,32 @@ function hasLaterMedia(): boolean {
 function show(): void {
   if (current === undefined) return
   const kind = noticeOf(current)
-  const [title, text, timeLabel] = NOTICES[kind]
-  write('#title', title)
-  write('#text', text)
-  write('#time', timeLabel ? timesOf(current, timeLabel) : kind === 'FAILED' ? failure : '')
+  const notice: Notice = NOTICES[kind]
+  icon.querySelector('path')!.setAttribute('d', notice.icon)
+  icon.classList.toggle('turns', notice.icon === SPINNER)
+  write('#title', notice.title)
+  write('#text', notice.text)
+  const times = kind === 'FAILED' ? { since: failedSince } : current
+  write('#time', timesOf(notice, times, serverNowMs()))
   document.body.dataset['notice'] = plays() ? '' : kind
   video.controls = plays()
-  unmute.hidden = !video.muted
-  badge.hidden = !current.live
+  unmute.hidden = !(video.muted && hasAudio)
+  silent.hidden = hasAudio
+  badge.hidden = !(current.live && canPlay)
   rewind.hidden = !(plays() && current.rewind && hasHlsJs && rewindToMs === undefined)
 }
 
-function noticeOf({ status, live }: State): keyof typeof NOTICES {
+function noticeOf({ status, live, since }: State): keyof typeof NOTICES {
   if (!canPlay) return 'UNSUPPORTED'
-  if (!live) return status
-  return failure === '' ? 'LIVE' : 'FAILED'
+  if (live) return failedSince === undefined ? 'LIVE' : 'FAILED'
+  const isLate = since !== undefined && serverNowMs() - Date.parse(since) > START_MS
+  return status === 'STREAMING' && isLate ? 'LATE' : status
 }
 
 /** Screen readers announce what is written, so an equal text is not written again. */
 function write(selector: string, text: string): void {
   const element = document.querySelector(selector)!
   if (element.textContent !== text) element.textContent = text
-}
-
-function timesOf({ since, stops_at }: State, label: string): string {
-  if (since === undefined) return ''
-  const date = new Date(since)
-  const isToday = date.toDateString() === new Date().toDateString()
-  const text = `${label} ${isToday ? date.toLocaleTimeString() : date.toLocaleString()}`
-  if (stops_at === undefined) return text
-  const leftSec = Math.max(0, Math.round((Date.parse(stops_at) - serverNowMs()) / 1000))
-  const seconds = String(leftSec % 60).padStart(2, '0')
-  return `${text}. Without an encoder it ends in ${Math.floor(leftSec / 60)}:${seconds}.`
 }
 
 function startPlayer(): void {
@@ -194,6 +184,9 @@ function startPlayer(): void {
     })
     hls.on(Hls.Events.ERROR, (_event, { fatal, details }) => {
       if (fatal) giveUp(details)
+    })
+    hls.on(Hls.Events.BUFFER_CREATED, (_event, { tracks }) => {
+      hasAudio = 'audio' in tracks || 'audiovideo' in tracks
     })
     hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => {
       const isEnough = details.partTarget || details.fragments.length >= START_SEGMENTS
@@ -234,7 +227,7 @@ function play(): void {
 function begin(): void {
   begun = true
   isPausedByViewer = false
-  failure = ''
+  failedSince = undefined
   show()
 }
 
@@ -267,8 +260,9 @@ function keepPicture(): void {
 
 /** The next poll starts a new player while the stream is live. */
 function giveUp(details: string): void {
+  console.warn(`The player has ended: ${details}`)
   endPlayer()
-  failure = details
+  failedSince ??= serverDate()
   show()
 }
 

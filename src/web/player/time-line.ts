@@ -8,9 +8,16 @@ import type HlsModule from 'hls.js'
 /** Global of a script that index.html loads. */
 declare const Hls: typeof HlsModule
 
+const TIME_FORMAT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
+
 const line = document.querySelector<HTMLElement>('#time-line')!
 const slider = document.querySelector<HTMLInputElement>('#position')!
 const date = document.querySelector<HTMLElement>('#date')!
+
+/** A time with its zone, as the dashboard has it: `26 Nov 2026, 14:05:09 CET`. */
+export function formatTime(ms: number): string {
+  return TIME_FORMAT.format(ms)
+}
 
 /**
  * Goes to a date as soon as something plays, and wherever the viewer then goes.
@@ -22,7 +29,7 @@ export function showTimeLine(video: HTMLVideoElement, hls: HlsModule, startMs: n
   const shown = new AbortController()
   let isDragged = false
   const show = (ms: number) => {
-    const text = new Date(ms).toLocaleTimeString()
+    const text = formatTime(ms)
     slider.value = String(ms)
     slider.setAttribute('aria-valuetext', text)
     date.textContent = text

@@ -3,6 +3,8 @@
  */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { createStreamFile } from '../../../src/hls/store/stream-file.ts'
+import { MemoryService, MemoryStream, startApp } from '../../http/memory-service.ts'
 import { AXE, findFaults } from '../support/accessibility.ts'
 import { openBrowser, openPage, playback } from '../support/browser.ts'
 import { start } from '../../support/process.ts'
@@ -174,7 +176,7 @@ t.test('the page says on the picture why nothing plays, and goes on by itself', 
   await says('The stream is interrupted')
   t.match(
     await page.innerText('#time'),
-    /^Since \d.*\. Without an encoder it ends in (2:00|1:\d\d)\.$/,
+    /^Since \d.* UTC\. If it stays away, it ends in (2:00|1:\d\d)\.$/,
   )
   await until('the last frame', () => hasPicture(page))
   encoder = publishDemo(t, srtUrl)
@@ -194,7 +196,7 @@ t.test('the page says on the picture why nothing plays, and goes on by itself', 
   encoder.stop()
   await server.stopStream('studio')
   await says('The stream has ended')
-  t.match(await page.innerText('#time'), /^At \d/)
+  t.match(await page.innerText('#time'), /^Ended \d.* UTC$/)
   await until('the last frame', () => hasPicture(page))
   await server.startStream({ streamId: 'studio' })
   await says('The stream has not started')
@@ -205,6 +207,64 @@ t.test('the page says on the picture why nothing plays, and goes on by itself', 
   await page.addInitScript('HTMLMediaElement.prototype.canPlayType = () => ""')
   await page.reload()
   await says('This browser cannot play the stream')
+})
+
+t.test('each notice has an icon, its time with the zone, and words for viewers', async (t) => {
+  if (!requireTool(t, 'chromium')) return
+  const service = new MemoryService()
+  const app = await startApp(t, service)
+  const context = await (await openBrowser(t)).newContext({ timezoneId: 'Asia/Tokyo' })
+  await context.addInitScript({ path: AXE })
+  const page = await context.newPage()
+  const says = async (title: string, time: RegExp) => {
+    await page.getByRole('heading', { name: title }).waitFor()
+    await until(`${title}: ${time}`, async () => time.test(await page.innerText('#time')))
+    t.ok((await page.locator('#icon path').boundingBox())?.width, title)
+    t.notMatch(await page.innerText('#notice'), /encoder|key frame|HLS|[a-z][A-Z]/, title)
+    t.strictSame(await findOverflows(page), [], title)
+    t.strictSame(await findFaults(page), [], title)
+  }
+  await page.goto(`${app.url}/watch/demo`)
+  await says('No stream of this name', /^Looking since \d.* GMT\+9$/)
+
+  const stateSinceMs = Date.parse('2026-03-01T12:00:00Z')
+  const stream = Object.assign(new MemoryStream(), { stateSinceMs })
+  service.streams.set('demo', stream)
+  await says('The stream has not started', /^Announced 1 Mar 2026, 21:00:00 GMT\+9$/)
+  Object.assign(stream, { status: 'STREAMING', stateSinceMs: Date.now() })
+  await says('The stream is starting', /^Since .* GMT\+9, \d+ s so far$/)
+  stream.stateSinceMs = Date.now() - 60_000
+  await page.getByText('This takes longer than usual').waitFor()
+  await says('The stream is starting', /, 6\d s so far$/)
+  const stopsAtMs = Date.now() + 3_600_000
+  Object.assign(stream, { status: 'INTERRUPTED', stateSinceMs, stopsAtMs })
+  await says('The stream is interrupted', /GMT\+9\. If it stays away, it ends in \d\d:\d\d\.$/)
+  stream.status = 'STOPPED'
+  await says('The stream has ended', /^Ended 1 Mar 2026, 21:00:00 GMT\+9$/)
+
+  const broken = { chunks: [Buffer.from('broken')], version: 'a', targetDurationSec: 1 }
+  stream.files.set('master.m3u8', createStreamFile('multivariant-playlist', broken))
+  Object.assign(stream, { status: 'STREAMING', live: true })
+  await says('The picture does not play', /^Since \d.* GMT\+9$/)
+  await page.route('**/state', (route) => route.fulfill({ status: 403 }))
+  await says('No access to this stream', /^Since \d.* GMT\+9$/)
+  await page.unroute('**/state')
+  await context.setOffline(true)
+  await says('No connection to the server', /^Since \d.* GMT\+9$/)
+})
+
+t.test('a stream without audio says so, and has no button for it', async (t) => {
+  if (!requireTool(t, 'chromium', 'ffmpeg')) return
+  const { server, url } = await startService(t, { hls: { segmentSec: 1 } })
+  const { srtUrl } = await server.startStream({ streamId: 'studio' })
+  const source = ['-re', '-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=30']
+  const codec = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '30']
+  start(t, 'ffmpeg', ['-v', 'error', ...source, ...codec, '-f', 'mpegts', srtUrl])
+  const { page, errors } = await openPage(t, `${url}/watch/studio`)
+  await plays(page, 1)
+  await page.locator('main').getByText('This stream has no sound').waitFor()
+  t.notOk(await page.isVisible('#unmute'))
+  t.strictSame(errors, [])
 })
 
 t.test('frames that the decoder keeps do not hide that the stream is interrupted', async (t) => {
