@@ -30,6 +30,7 @@ import {
   bearerToken,
   clusterSecret,
   formats,
+  frameAncestors,
   httpUrl,
   optionalSecret,
   passphrase,
@@ -212,6 +213,9 @@ export const Config = Type.Object({
   }),
   playbackSecret: optionalSecret(
     'signs playback tokens: viewers need `/t/{token}/video/…`, except of streams started with `playback_token` false; empty: playback is public',
+  ),
+  watchFrameAncestors: frameAncestors(
+    'sites that may show `/watch` in a frame, as `frame-ancestors` of a content security policy; empty: all',
   ),
   apiMaxAgeSec: Type.Integer({
     minimum: 0,

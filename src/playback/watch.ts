@@ -20,6 +20,8 @@ interface WatchOptions {
   readonly tokens?: PlaybackTokens | undefined
   /** Streams of other nodes; default: none. */
   readonly remote?: Pick<RemoteStreams, 'passState'> | undefined
+  /** Sites that may show the page in a frame, as `frame-ancestors` has them; empty, the default: all. */
+  readonly frameAncestors?: string | undefined
 }
 
 // hls.js runs its demuxer in a worker created from a blob, and passes media to the video element as a blob URL.
@@ -34,11 +36,12 @@ let page: StaticPage | undefined
 
 /** Fastify plugin for the prefix `/watch`, beside playback with the prefix `/video`; both may have the same prefix before that. */
 export const watch: FastifyPluginAsync<WatchOptions> = async (app, options) => {
-  const { source, tokens, remote } = options
+  const { source, tokens, remote, frameAncestors = '' } = options
+  const framing = frameAncestors === '' ? '' : `; frame-ancestors ${frameAncestors}`
   const passState = remote?.passState(app)
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({
-      'content-security-policy': CONTENT_SECURITY_POLICY,
+      'content-security-policy': CONTENT_SECURITY_POLICY + framing,
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
     })

@@ -37,6 +37,8 @@ export interface AppOptions extends ApplicationOptions {
   readonly playback?: PlaybackSource | undefined
   /** Verifies the tokens of viewers; default none, which makes playback public. */
   readonly playbackTokens?: PlaybackTokens | undefined
+  /** See `WatchOptions`. */
+  readonly frameAncestors?: string | undefined
   /** See `PlaybackOptions`. */
   readonly onSent?: OnSent
   /** Called with the code of each refusal of an API call or of metrics. */
@@ -76,7 +78,7 @@ export interface AppOptions extends ApplicationOptions {
 export function buildApp(options: AppOptions): FastifyInstance {
   const { control, dashboard, playback, playbackTokens: tokens, metrics } = options
   const { apiFrom, apiRate = 0, listUnreadyReasons = () => [] } = options
-  const { remote } = options
+  const { frameAncestors, remote } = options
   const routes = playback && new PlaybackRoutes(routesOptions(playback, options))
   const app = createApp({ ...options, ...(routes && { before: routes.handle }) })
   app.addHook('preClose', async () => routes?.close())
@@ -113,7 +115,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   })
   if (playback !== undefined) {
     for (const prefix of tokens === undefined ? ['/watch'] : ['/watch', '/t/:token/watch']) {
-      void app.register(watch, { prefix, source: playback, tokens, remote })
+      void app.register(watch, { prefix, source: playback, tokens, remote, frameAncestors })
     }
   }
   closeAfterResponses(app, options.guard)

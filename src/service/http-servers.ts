@@ -267,6 +267,7 @@ export class HttpServers {
       ...parts,
       nodeCalls: nodeCallsOf(settings),
       fenceOf: cluster?.fenceOf,
+      frameAncestors: config.watchFrameAncestors,
       readHmacSecrets: () => settings.secrets.hmac,
       maxAgeSec: config.apiMaxAgeSec,
       apiRate: config.apiRate,

@@ -50,6 +50,30 @@ t.test('docs/api-reference.md names the longest latency that SRT_LATENCY_MS take
   t.match(docs, new RegExp(`^\\| \`latency_ms\` .* at most ${MAX_LATENCY_MS} *\\|$`, 'm'))
 })
 
+t.test(
+  'WATCH_FRAME_ANCESTORS takes sources of frame-ancestors, and nothing that ends these',
+  async (t) => {
+    const settle = (watchFrameAncestors: string) =>
+      completeSettings({ ...SECRETS, watchFrameAncestors }).watchFrameAncestors
+    for (const sites of ['', "'none'", "'self' https://*.a.example:* http://localhost:8080"]) {
+      t.equal(settle(sites), sites)
+    }
+    for (const sites of [
+      'self',
+      "'none' 'self'",
+      "'self'; sandbox",
+      "'self'\n",
+      'https://a.example/x',
+    ]) {
+      t.throws(
+        () => settle(sites),
+        { code: 'CONFIG_INVALID', message: /WATCH_FRAME_ANCESTORS/ },
+        sites,
+      )
+    }
+  },
+)
+
 t.test('HLS_FORMATS names formats in any order', async (t) => {
   t.same(parseFormats(completeSettings(SECRETS).hls.formats), ['ts', 'cmaf'])
   t.same(parseFormats('cmaf, ts'), ['ts', 'cmaf'])

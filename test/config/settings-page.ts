@@ -62,6 +62,7 @@ export const GUIDE: Readonly<Record<string, Readonly<Record<string, string>>>> =
   },
   Viewers: {
     PLAYBACK_SECRET: 'streams are not public',
+    WATCH_FRAME_ANCESTORS: 'only your sites are to [embed](players.md#watch) the player page',
   },
   Archive: {
     ARCHIVE_URL: 'streams are to be kept',

@@ -22,6 +22,18 @@ t.test('serves an HTML page that only loads from its own origin for any valid id
   }
 })
 
+t.test('names the sites that may show the page in a frame, by default all', async (t) => {
+  const policyOf = async (frameAncestors?: string) => {
+    const app = await startApp(t, undefined, {}, undefined, { frameAncestors })
+    return (await call(app, 'GET', '/watch/demo')).headers['content-security-policy']
+  }
+  t.notMatch(await policyOf(), 'frame-ancestors')
+  t.match(
+    await policyOf("'self' https://a.example"),
+    /; frame-ancestors 'self' https:\/\/a\.example$/,
+  )
+})
+
 t.test('serves no page for invalid ids, among them all that HTML would need escaped', async (t) => {
   const app = await startApp(t)
   const markup = ['%3Cscript%3E', 'a%22b', 'a%27b', 'a%26b', '%7B%7Bstream_id%7D%7D']

@@ -37,8 +37,9 @@ const { playlist = '', rewind: olderPlaylist = '', state: stateUrl = '' } = docu
 const sessionId = Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) =>
   word.toString(16),
 ).join('-')
+const query = new URLSearchParams(location.search)
 /** Distance from the newest media that the address asks for: `?latency=0.4`. By default the playlist decides. */
-const wantedLatencySec = Number(new URLSearchParams(location.search).get('latency'))
+const wantedLatencySec = Number(query.get('latency'))
 const video = document.querySelector('video')!
 const badge = document.querySelector<HTMLElement>('#badge')!
 const rewind = document.querySelector<HTMLElement>('#rewind')!
@@ -300,5 +301,6 @@ unmute.addEventListener('click', () => {
   play()
 })
 
+document.body.classList.toggle('embed', query.has('embed'))
 setInterval(show, CLOCK_MS)
 void look()

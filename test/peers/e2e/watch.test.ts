@@ -1,7 +1,11 @@
 /**
  * The player page: figures, choices, the way back to live, and what it says while nothing plays.
  */
-import type { Page } from 'playwright-core'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Frame, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { createStreamFile } from '../../../src/hls/store/stream-file.ts'
 import { MemoryService, MemoryStream, startApp } from '../../http/memory-service.ts'
@@ -267,6 +271,47 @@ t.test('a stream without audio says so, and has no button for it', async (t) => 
   t.strictSame(errors, [])
 })
 
+t.test(
+  'the video alone plays in a frame of a site that may show it, and in no other',
+  async (t) => {
+    if (!requireTool(t, 'chromium')) return
+    const docs = readFileSync(new URL('../../../docs/players.md', import.meta.url), 'utf8')
+    const snippet = /<iframe[^]*?<\/iframe>/.exec(docs)![0]
+    let serviceUrl = ''
+    const site = createHttpServer((_request, response) => {
+      const body = snippet.replace('https://live.example.org', serviceUrl)
+      response.setHeader('content-type', 'text/html').end(`<!doctype html><body>${body}`)
+    })
+    await once(site.listen(0, '127.0.0.1'), 'listening')
+    t.teardown(() => site.close())
+    const { port } = site.address() as AddressInfo
+    const { server, url } = await startService(t, {
+      hls: { segmentSec: 1 },
+      watchFrameAncestors: `'self' http://localhost:${port}`,
+    })
+    serviceUrl = url
+    const { srtUrl } = await server.startStream({ streamId: 'studio' })
+    publishDemo(t, srtUrl)
+    const { page, errors } = await openPage(t, `http://localhost:${port}`)
+    const frame = page.frame({ url: `${url}/watch/studio?embed` })!
+    await plays(frame, 1)
+    t.ok(await frame.isVisible('#unmute'))
+    for (const part of ['header', 'footer']) t.notOk(await frame.isVisible(part), part)
+    const margins = `(() => {
+    const { x, y, width, height } = document.querySelector('main').getBoundingClientRect()
+    return [x, y, innerWidth - width, innerHeight - height].map(Math.round)
+  })()`
+    t.strictSame(await frame.evaluate(margins), [0, 0, 0, 0])
+    t.strictSame(errors, [])
+
+    const refusal = page.waitForEvent('console', {
+      predicate: (message) => message.text().includes('frame-ancestors'),
+    })
+    await page.goto(`http://127.0.0.1:${port}`)
+    await refusal
+  },
+)
+
 t.test('frames that the decoder keeps do not hide that the stream is interrupted', async (t) => {
   if (!requireTool(t, 'chromium', 'ffmpeg')) return
   const { server, url } = await startService(t, { hls: { segmentSec: 1 } })
@@ -378,7 +423,7 @@ function hasPicture(page: Page): Promise<boolean> {
 }
 
 /** Waits until so much more was played. */
-async function plays(page: Page, seconds: number): Promise<void> {
+async function plays(page: Page | Frame, seconds: number): Promise<void> {
   const { currentTimeSec } = await playback(page)
   await until(`${seconds} s were played`, async () => {
     return (await playback(page)).currentTimeSec >= currentTimeSec + seconds

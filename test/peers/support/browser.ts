@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { chromium, type Browser, type Page } from 'playwright-core'
+import { chromium, type Browser, type Frame, type Page } from 'playwright-core'
 
 interface Test {
   teardown(close: () => Promise<unknown>): unknown
@@ -56,7 +56,7 @@ export interface Playback {
   readonly error: string | null
 }
 
-export async function playback(page: Page): Promise<Playback> {
+export async function playback(page: Page | Frame): Promise<Playback> {
   return page.evaluate(`(() => {
     const video = document.querySelector('video')
     return {
