@@ -81,7 +81,6 @@ export class FragmentWriter {
   #hasLatest = false
   /** Number of finished fragments. */
   #sequenceNumber = 0
-  #dropped = 0
 
   constructor({ trackId, memory, maxBytes = MAX_FRAGMENT_BYTES }: FragmentWriterOptions) {
     this.#trackId = trackId
@@ -99,20 +98,16 @@ export class FragmentWriter {
     return this.#samples[0]?.decodeTicks
   }
 
-  /** Number of samples dropped: beyond `maxBytes`, or the continuation of a sample that is not in the fragment. */
-  get dropped(): number {
-    return this.#dropped
-  }
-
-  /** Copies the bytes of the sample to the end of the open fragment. */
-  push(sample: Sample<unknown>): void {
+  /**
+   * Copies the bytes of the sample to the end of the open fragment.
+   *
+   * @returns false if it is dropped: beyond `maxBytes`, or the continuation of a sample that is not in the fragment
+   */
+  push(sample: Sample<unknown>): boolean {
     const { chunks, sizeBytes, decodeTicks, compositionOffset, sync, continues, grownNal } = sample
     const fits = this.#mediaBytes + sizeBytes <= this.#maxBytes
     this.#hasLatest = fits && (!continues || this.#hasLatest)
-    if (!this.#hasLatest) {
-      this.#dropped++
-      return
-    }
+    if (!this.#hasLatest) return false
     const last = this.#samples.at(-1)
     this.#memory.append(chunks)
     this.#mediaBytes += sizeBytes
@@ -122,6 +117,7 @@ export class FragmentWriter {
     }
     if (continues && last !== undefined) last.sizeBytes += sizeBytes
     else this.#samples.push({ decodeTicks, compositionOffset, sync, sizeBytes })
+    return true
   }
 
   /** @returns undefined when no sample was pushed, unless `emptyTicks` are given */

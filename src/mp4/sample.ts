@@ -44,14 +44,13 @@ export interface SampleStats {
   samples: number
   /** Init segments created. */
   initSegments: number
-  /** Access units and audio frames dropped: no sample can express them, they overlap, or too many wait for the video. */
+  /**
+   * Access units and audio frames dropped: no sample can express them, they overlap, too many wait for the video, or they
+   * fit in no fragment.
+   */
   dropped: number
   /** Bytes skipped since they belong to no audio frame. */
   skippedBytes: number
-  /** Video access units with a PTS before their DTS; the PTS is kept. */
-  ptsBeforeDts: number
-  /** Video access units whose DTS did not follow the DTS before, and was moved. */
-  movedDts: number
   /** Gaps in the timestamps of audio that are longer than a frame. */
   gaps: number
 }
@@ -66,8 +65,6 @@ export function noSampleStats(): SampleStats {
     initSegments: 0,
     dropped: 0,
     skippedBytes: 0,
-    ptsBeforeDts: 0,
-    movedDts: 0,
     gaps: 0,
   }
 }

@@ -19,12 +19,7 @@ interface SampleTimes {
 
 /** Clock of a video track: the DTS as sent. */
 export class VideoClock {
-  readonly #stats: SampleStats
   #latest: number | undefined
-
-  constructor(stats: SampleStats) {
-    this.#stats = stats
-  }
 
   /**
    * Takes the times of an access unit, in decoding order. A DTS that does not follow the one before is moved 1 tick
@@ -39,8 +34,6 @@ export class VideoClock {
     const decodeTicks = Math.max(dtsTicks, latest + 1)
     const compositionOffset = ptsTicks - decodeTicks
     if (Math.abs(compositionOffset) > MAX_STEP) return undefined
-    if (decodeTicks > dtsTicks) this.#stats.movedDts++
-    if (ptsTicks < dtsTicks) this.#stats.ptsBeforeDts++
     this.#latest = decodeTicks
     return { decodeTicks, compositionOffset }
   }

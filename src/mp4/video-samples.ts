@@ -93,7 +93,7 @@ function insertSets({ pieces, sizeBytes }: SampleBytes, sets: readonly PlacedSet
 export class VideoSamples {
   readonly stats: SampleStats
   readonly #codec: VideoCodec
-  readonly #clock: VideoClock
+  readonly #clock = new VideoClock()
   readonly #formats: VideoFormatCollector
   /** Whether the latest access unit that starts a frame became a sample. */
   #hasSample = false
@@ -106,7 +106,6 @@ export class VideoSamples {
   constructor(codec: VideoCodec, stats = noSampleStats(), earlier: readonly ParameterSet[] = []) {
     this.stats = stats
     this.#codec = codec
-    this.#clock = new VideoClock(stats)
     this.#formats = new VideoFormatCollector(codec, earlier)
   }
 

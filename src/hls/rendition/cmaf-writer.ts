@@ -211,7 +211,8 @@ export class CmafWriter implements MediaWriter {
   }
 
   advance(untilTicks: number): void {
-    for (const held of this.#takeHeld(untilTicks)) this.#append(held)
+    for (const held of this.#takeHeld(untilTicks))
+      if (!this.#append(held)) this.#options.samples.dropped++
   }
 
   isPast(untilTicks: number): boolean {
@@ -220,7 +221,7 @@ export class CmafWriter implements MediaWriter {
   }
 
   skip(untilTicks: number): void {
-    this.#takeHeld(untilTicks)
+    this.#options.samples.dropped += this.#takeHeld(untilTicks).length
     this.#openEmpty()
     this.#nextTicks = undefined
   }
@@ -292,19 +293,20 @@ export class CmafWriter implements MediaWriter {
     return taken
   }
 
-  #append({ sample, unit }: HeldSample): void {
-    if (this.#carried === undefined) return
+  /** @returns false if the sample is dropped */
+  #append({ sample, unit }: HeldSample): boolean {
+    if (this.#carried === undefined) return false
     // The frame that it continues is lost, or in another segment.
-    if (sample.continues && this.#fragments.decodeTicks === undefined) return
+    if (sample.continues && this.#fragments.decodeTicks === undefined) return false
     // Audio may change its format with each frame: until the next timeline, no more init segments are created.
     const map = this.#needsTimeline
       ? this.#maps.get(sample.format)
       : this.#mapOf(sample.format, unit.track.language)
-    if (map === undefined) return
+    if (map === undefined) return false
     this.#timelineMap ??= map.uri
     if (map.uri !== this.#timelineMap) {
       this.#needsTimeline = true
-      return
+      return false
     }
     if (this.#isAudio && (this.#fragments.decodeTicks ?? this.#nextTicks) === undefined)
       this.#resume(sample)
@@ -317,7 +319,7 @@ export class CmafWriter implements MediaWriter {
     const isVideo = unit.track.kind === 'video'
     const placed =
       isVideo && !sample.continues ? startAt(sample, this.#decodeTimeOf(sample)) : sample
-    this.#push(placed)
+    const isWritten = this.#push(placed)
     if (!sample.continues) {
       const { dtsTicks, repetition } = unit
       this.#placedTicks = placed.decodeTicks
@@ -325,11 +327,12 @@ export class CmafWriter implements MediaWriter {
       this.#repeatedUntilTicks = placed.decodeTicks + restTicks
     }
     content.push(unit)
+    return isWritten
   }
 
-  #push(sample: Sample<MediaFormat>): void {
+  #push(sample: Sample<MediaFormat>): boolean {
     this.#options.samples.samples++
-    this.#fragments.push(sample)
+    return this.#fragments.push(sample)
   }
 
   /** Begins audio at the start of a timeline or behind a gap: silence precedes a frame that comes late. */
