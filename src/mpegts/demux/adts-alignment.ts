@@ -21,7 +21,7 @@ export interface TimedPes {
   readonly isStamped: boolean
 }
 
-type Stats = Pick<DemuxerStats, 'triedHeaders' | 'addedPackets' | 'incompleteAudioBytes'>
+type Stats = Pick<DemuxerStats, 'triedHeaders' | 'addedPackets' | 'incompleteFrames'>
 
 const NOTHING: Buffer = Buffer.alloc(0)
 
@@ -66,7 +66,7 @@ export class AdtsAlignment {
     // One header alone may be within a frame: the next PES packet tells.
     const isOpen = isCandidate && bytes.length <= MAX_SEARCHED_BYTES
     if (found === undefined) this.#carried = isOpen ? bytes : NOTHING
-    else this.#stats.incompleteAudioBytes += found.at
+    else if (found.at > 0) this.#stats.incompleteFrames++
     return found?.at
   }
 
@@ -127,7 +127,7 @@ export class AdtsAlignment {
   }
 
   #restart(): void {
-    this.#stats.incompleteAudioBytes += this.#carried.length
+    if (this.#carried.length > 0) this.#stats.incompleteFrames++
     this.#carried = NOTHING
     this.#isLocked = false
   }

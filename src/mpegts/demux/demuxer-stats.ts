@@ -10,10 +10,6 @@ export function createDemuxerStats() {
   return {
     /** Transport packets of any PID. */
     packets: 0,
-    /** Null packets, dropped. */
-    nullPackets: 0,
-    /** Packets of PIDs outside the carried program, or without anything to carry; dropped. */
-    unusedPackets: 0,
     /** Losses of packet synchronization: a sync byte was missing (ETSI TR 101 290 1.2). */
     lostSyncs: 0,
     /** Bytes skipped to find the next packet, and bytes of packets that a loss cut short. */
@@ -67,8 +63,8 @@ export function createDemuxerStats() {
     splitFrames: 0,
     /** Places at which a frame header of audio was looked for. */
     triedHeaders: 0,
-    /** Bytes of AAC frames that lack their start or their end, dropped. */
-    incompleteAudioBytes: 0,
+    /** AAC frames that lack their start or their end, dropped. */
+    incompleteFrames: 0,
     /** Frames read in LATM. */
     latmFrames: 0,
     /** PES packets without a valid header, dropped. */

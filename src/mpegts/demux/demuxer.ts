@@ -169,11 +169,8 @@ export class Demuxer {
     }
     const pid = readPid(bytes, at)
     const route = this.#routes.get(pid)
-    if (route === undefined) {
-      if (pid === NULL_PID) stats.nullPackets++
-      else stats.unusedPackets++
-      return
-    }
+    // Null packets, and PIDs outside the carried program.
+    if (route === undefined) return
     if (isScrambled(bytes, at)) {
       stats.scrambledPackets++
       return
@@ -205,7 +202,7 @@ export class Demuxer {
       const payload = bytes.subarray(payloadAt, at + PACKET_BYTES)
       const sections = route.sections.push(payload, isUnitStart(bytes, at))
       for (const section of sections) this.#handleSection(pid, section, outputs)
-    } else stats.unusedPackets++
+    }
   }
 
   /** Adds a PCR-only packet to the open PES packet of its PID. Without an open one, outputs it if on the PCR PID. */
@@ -221,7 +218,7 @@ export class Demuxer {
       this.#holdPacket(stream)
     } else if (pid === this.#program?.pcrPid) {
       outputs.push({ type: 'packets', pid, chunks: [bytes.subarray(at, at + PACKET_BYTES)] })
-    } else this.#stats.unusedPackets++
+    }
   }
 
   #pushPes(

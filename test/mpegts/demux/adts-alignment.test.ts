@@ -28,7 +28,7 @@ function numbered(count: number): Buffer {
 const FRAME_TICKS = 1920
 
 function create() {
-  const stats = { triedHeaders: 0, addedPackets: 0, incompleteAudioBytes: 0 }
+  const stats = { triedHeaders: 0, addedPackets: 0, incompleteFrames: 0 }
   return { stats, alignment: new AdtsAlignment(stats) }
 }
 
@@ -105,7 +105,7 @@ t.test('a frame without its rest is dropped and counted, and others are kept', a
     alignment.push(timed(bytes.subarray(0, 100)))
     const next = timed(bytes.subarray(192), after)
     t.equal(alignment.push(next), next)
-    t.equal(stats.incompleteAudioBytes, 36)
+    t.equal(stats.incompleteFrames, 1)
   }
 })
 

@@ -302,11 +302,9 @@ t.test('PCR-only packets are kept', async (t) => {
       ts.packet({ pid: 0x1ff, ...pcr })
         .unit(0x101, audioPes(1, 3000))
         .packet({ pid: 0x101, ...pcr })
-      const demuxer = new Demuxer()
-      const outputs = demuxer.push(ts.bytes)
+      const outputs = new Demuxer().push(ts.bytes)
       t.strictSame(summary(outputs), ['program', 'packets 511', 'audio 3000'])
       t.match(outputs[1], { chunks: [ts.packets[2]!] })
-      t.equal(demuxer.stats.unusedPackets, 1, 'what no clock is read from is dropped')
     },
   )
 
@@ -890,7 +888,7 @@ t.test('hostile input', async (t) => {
     const outputs = demux(ts.bytes, undefined, demuxer)
     t.strictSame(summary(outputs), ['program', 'audio 3000'])
     t.equal(programsOf(outputs)[0]?.tracks[1]?.kind, 'data')
-    t.match(demuxer.stats, { malformedPes: 0, unusedPackets: 1 })
+    t.equal(demuxer.stats.malformedPes, 0)
   })
 
   t.test('codec parameters of a damaged PES packet are ignored', async (t) => {
