@@ -63,6 +63,13 @@ export const SERVICE_FAMILIES: readonly ServiceFamily[] = [
     read: ({ rejects }) => rejects,
   },
   {
+    name: 'millrace_srt_handshakes_rejected_total',
+    type: 'counter',
+    help: 'SRT handshakes rejected for any cause, by reject code; docs/troubleshooting.md has the remedies.',
+    label: 'code',
+    read: ({ listener }) => listener?.rejects,
+  },
+  {
     name: 'millrace_pulls',
     type: 'gauge',
     help: 'Sources that the service calls, by state.',

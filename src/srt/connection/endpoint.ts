@@ -47,7 +47,7 @@ interface EndpointOptions extends Omit<ResponderOptions, 'host'> {
 }
 
 /** Owner of the socket; receives the outputs of the endpoint. */
-interface EndpointHost extends Pick<ResponderHost, 'request' | 'expire'> {
+interface EndpointHost extends Pick<ResponderHost, 'request' | 'refuse' | 'expire'> {
   transmit(datagram: Datagram, port: number, address: string): void
   /** Reports an exception thrown by a sink or by this code; its connection then ends. */
   fail(error: unknown): void
@@ -83,6 +83,7 @@ export class Endpoint {
       host: {
         transmit: (datagram, port, address) => this.#host.transmit(datagram, port, address),
         request: (attempt) => this.#host.request(attempt),
+        refuse: (peer, code) => this.#host.refuse?.(peer, code),
         expire: (attempt) => this.#host.expire(attempt),
         connect: (attempt, acceptance, nowUs) => this.#connect(attempt, acceptance, nowUs),
         forget: (localSocketId) => this.#connections.delete(localSocketId),

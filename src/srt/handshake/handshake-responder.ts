@@ -48,6 +48,8 @@ export interface ResponderHost {
   transmit(datagram: Buffer, port: number, address: string): void
   /** Requests a decision: the caller waits until `decide` is called. */
   request(attempt: Attempt): void
+  /** The caller is rejected without a request, since it asks for what this side does not support. */
+  refuse?(peer: Peer, code: RejectCode): void
   /** The attempt has ended without a decision: a later `decide` has no effect. */
   expire(attempt: Attempt): void
   /** Creates the connection and gives it a socket id. */
@@ -163,8 +165,10 @@ export class HandshakeResponder {
       return
     }
     const agreement = negotiate(peer.handshake, extensions, this.#options)
-    if ('reject' in agreement) this.#reject(peer, agreement.reject, nowUs)
-    else if (this.#closed) this.#reject(peer, RejectCode.CLOSE, nowUs)
+    if ('reject' in agreement) {
+      this.#reject(peer, agreement.reject, nowUs)
+      this.#host.refuse?.(peer, agreement.reject)
+    } else if (this.#closed) this.#reject(peer, RejectCode.CLOSE, nowUs)
     else if (!this.#backlog.hasRoomFor(peer.remoteAddress)) {
       this.#reject(peer, RejectCode.BACKLOG, nowUs)
     } else {

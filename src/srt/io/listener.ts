@@ -79,6 +79,18 @@ export async function createListener(options: ListenerOptions): Promise<Listener
   return new Listener(await bindSockets(addresses, options.port, options), options)
 }
 
+/** What callers ask for and this side does not support, though an operator can set them to do without. */
+const UNSUPPORTED: Readonly<Partial<Record<RejectCode, { what: string; remedy: string }>>> = {
+  [RejectCode.GROUP]: {
+    what: 'A bonded group',
+    remedy: 'Set the encoder to one link, or use SRTLA.',
+  },
+  [RejectCode.CRYPTO]: {
+    what: 'AES-GCM',
+    remedy: 'Set the encoder to AES-CTR (libsrt: cryptomode=1).',
+  },
+}
+
 /** One address of the listener. */
 interface BoundSocket {
   readonly socket: Socket
@@ -233,6 +245,13 @@ export class Listener {
       host: {
         transmit: srtla ? (packet, ...to) => srtla.transmit(wholeOf(packet), ...to) : send,
         request: (attempt) => void this.#decide(endpoint, attempt, bound.port),
+        refuse: ({ remoteAddress, remotePort }, code) => {
+          const { what, remedy } = UNSUPPORTED[code] ?? {}
+          if (what === undefined) return
+          this.#warn(
+            `${what} from ${remoteAddress}:${remotePort} is rejected (${code}). The stream stays off air. ${remedy}`,
+          )
+        },
         expire: (attempt) => this.#undecided.get(attempt)?.abort(),
         fail: (error) =>
           this.#warn(
