@@ -4,7 +4,14 @@
  *
  * @module
  */
-import { Type, type TObject, type TProperties, type TSchema } from 'typebox'
+import {
+  Type,
+  type TInteger,
+  type TObject,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+} from 'typebox'
 import { MillraceError } from '../errors.ts'
 import type { HttpReport } from '../http/guard/http-report.ts'
 import type { Track as MediaTrack } from '../mpegts/track.ts'
@@ -468,6 +475,44 @@ const Key = titled(
 
 export type KeyReport = Declared<typeof Key>
 
+/** What is counted for each reason for which media is dropped, by name. */
+const DROPPED = {
+  tooCostly: 'SRT packets whose media costs too much CPU',
+  syncLost:
+    'losses of packet synchronization (TR 101 290 1.2), with the bytes up to the next packet',
+  transportError: 'transport packets marked as damaged (TR 101 290 2.1)',
+  scrambled: 'transport packets that are scrambled',
+  malformedPacket: 'transport packets that do not parse',
+  duplicate: 'transport packets sent twice: no media is lost',
+  orphan: 'transport packets of a PES packet whose start is missing',
+  tableCrc: 'tables and splice information with a wrong CRC_32 (TR 101 290 2.2)',
+  tableFlood: 'changes of PAT and PMT that come too often',
+  encryptedSplice: 'splice information that is encrypted',
+  malformedSplice: 'splice information that does not parse',
+  malformedPes: 'PES packets without a valid header',
+  unconfigured: 'PES packets of LATM before its first StreamMuxConfig',
+  incompleteAudio: 'AAC frames that lack their start or their end',
+  oversize: 'PES packets and frames that are too large, alone or for their segment',
+  damaged: 'PES packets with lost or damaged bytes: key frames, audio and data',
+  beforeKeyFrame: 'PES packets of video before the key frame with which it begins or goes on',
+  audio: 'PES packets of audio without video at their time',
+  data: 'PES packets of data without video at their time',
+  otherRendition: 'PES packets of a rendition behind the main one',
+  cmaf: 'access units and audio frames that CMAF lacks: no sample can express them, they overlap others, or there is no room for them',
+} as const
+
+/** Reason for which media is dropped. */
+export type DropReason = keyof typeof DROPPED
+
+export const DROP_REASONS = Object.keys(DROPPED) as readonly DropReason[]
+
+const Dropped = Type.Object(
+  Object.fromEntries(
+    Object.entries(DROPPED).map(([reason, counted]) => [reason, Type.Optional(integer(counted))]),
+  ) as Record<DropReason, TOptional<TInteger>>,
+  { description: 'media that was dropped, by reason; a reason is absent while it counts 0' },
+)
+
 export const StreamRecord = titled('StreamRecord', {
   streamId: text('id of the stream'),
   status: state,
@@ -536,7 +581,10 @@ export const StreamRecord = titled('StreamRecord', {
       segments: integer('segments of all renditions'),
       segmentBytes: integer('size of the segments'),
       durationSec: number('duration of the main rendition'),
-      payloadsDropped: integer('SRT packets dropped because their media costs too much CPU'),
+      dropped: Dropped,
+      packetsDamaged: integer(
+        'PES packets with lost or damaged bytes: of video all but key frames are published, with holes',
+      ),
       publishers: integer('encoders that connected'),
       sourceChanges: integer('times that another source went on air'),
       srtBytesSent: integer(

@@ -25,11 +25,13 @@ import type {
   StopReason,
   StreamReport,
   StreamState,
+  StreamTotals,
   SwitchReason,
   Warning,
 } from '../api/records.ts'
 import { Readers, type Reader } from './readers.ts'
 import { CheckpointFeed } from './checkpoint-feed.ts'
+import { countDropped } from './dropped-media.ts'
 import { reportPlaylist, reportStream } from './stream-report.ts'
 import { EventQueue } from './event-queue.ts'
 import { continueStream } from './continuation.ts'
@@ -404,8 +406,17 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       wantedSegments: this.#options.playlistSegments,
       queuedBytes: this.#queuedBytes,
       readers: this.#readers.report(),
-      totals: this.#totals.report(this.#sources.payloadsDropped, this.#readers.sentBytes),
+      totals: this.#reportTotals(),
       warnings: this.#warnings.list,
+    })
+  }
+
+  #reportTotals(): StreamTotals {
+    const { payloadsDropped: payloads, demuxed } = this.#sources
+    return this.#totals.report({
+      dropped: countDropped({ payloads, demuxed, packaged: this.packaging }),
+      packetsDamaged: demuxed.damagedUnits,
+      srtBytesSent: this.#readers.sentBytes,
     })
   }
 

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../timing/clock.ts'
 import { Demuxer, type DemuxerOutput } from '../mpegts/demux/demuxer.ts'
+import type { DemuxerStats } from '../mpegts/demux/demuxer-stats.ts'
 import type { ProgramChoice } from '../mpegts/program-choice.ts'
 import { BitrateLimit } from './bitrate-limit.ts'
 import { SourceMonitor } from '../diagnosis/source-monitor.ts'
@@ -103,6 +104,11 @@ export class Publication {
   /** Size of the received media that the demuxer has not output yet. */
   get queuedBytes(): number {
     return (this.encoder.queuedBytes ?? 0) + this.#demuxer.openBytes
+  }
+
+  /** Counters of the demuxer. */
+  get demuxed(): Readonly<DemuxerStats> {
+    return this.#demuxer.stats
   }
 
   /** See `TrackBitrates.bps`. */

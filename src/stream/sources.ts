@@ -10,6 +10,11 @@
  */
 import type { EncoderSource, SourceName, SwitchReason } from '../api/records.ts'
 import type { WarningFact } from '../diagnosis/warnings.ts'
+import {
+  addDemuxerStats,
+  createDemuxerStats,
+  type DemuxerStats,
+} from '../mpegts/demux/demuxer-stats.ts'
 import type { Track } from '../mpegts/track.ts'
 import { compareTracks } from './source-tracks.ts'
 import type { Source } from './source.ts'
@@ -51,6 +56,8 @@ export class Sources {
   readonly #budgets = new Map<SourceName, WorkBudget>()
   /** Tracks of each source that has been connected. */
   readonly #tracks = new Map<SourceName, readonly Track[]>()
+  /** Demuxer counters of the sources that have left. */
+  #demuxedBefore = createDemuxerStats()
   #onAir: Source | undefined
   /** Source that was on air last; the main encoder, before any is. */
   #lastOnAir: SourceName = 'main'
@@ -123,6 +130,14 @@ export class Sources {
     return sum
   }
 
+  /** Demuxer counters of all sources so far. */
+  get demuxed(): DemuxerStats {
+    let sum = this.#demuxedBefore
+    for (const { publication } of this.#connected.values())
+      sum = addDemuxerStats(sum, publication.demuxed)
+    return sum
+  }
+
   budgetOf(name: SourceName, nowUs: number): WorkBudget {
     let budget = this.#budgets.get(name)
     if (budget === undefined) {
@@ -146,7 +161,8 @@ export class Sources {
     if (this.#onAir === source) this.#onAir = undefined
     if (this.#connected.get(source.name) !== source) return false
     this.#tracks.delete(source.name)
-    return this.#connected.delete(source.name)
+    this.#disconnect(source)
+    return true
   }
 
   setTracks({ name }: Source, tracks: readonly Track[]): void {
@@ -159,7 +175,7 @@ export class Sources {
    * @returns the source that was on air last, if it is another one
    */
   putOnAir(source: Source): SourceName | undefined {
-    if (this.#onAir?.name === 'slate') this.#connected.delete('slate')
+    if (this.#onAir?.name === 'slate') this.#disconnect(this.#onAir)
     this.#onAir = source
     if (source.name === this.#preferred) this.#isRequested = false
     const before = this.#lastOnAir
@@ -218,6 +234,11 @@ export class Sources {
     if (onAir === undefined && sending[0] !== undefined) return { to: sending[0], reason: 'lost' }
     const isSlateDue = hasSlate && isTrusted && nowUs - this.#sentUs >= slateAfterUs
     return isSlateDue && onAir?.name !== 'slate' ? { to: 'slate', reason: 'lost' } : undefined
+  }
+
+  #disconnect({ name, publication }: Source): void {
+    this.#connected.delete(name)
+    this.#demuxedBefore = addDemuxerStats(this.#demuxedBefore, publication.demuxed)
   }
 
   /** Facts about encoders that are not where they should be. */

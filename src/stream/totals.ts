@@ -58,15 +58,15 @@ export class Totals {
     this.#segmentBytes += sizeBytes
   }
 
-  report(payloadsDropped: number, srtBytesSent: number): StreamTotals {
+  /** @param counted  elsewhere */
+  report(counted: Pick<StreamTotals, 'dropped' | 'packetsDamaged' | 'srtBytesSent'>): StreamTotals {
     return {
       segments: this.#segments,
       segmentBytes: this.#segmentBytes,
       durationSec: this.#durationSec,
-      payloadsDropped,
       publishers: this.#publishers,
       sourceChanges: this.#sourceChanges,
-      srtBytesSent,
+      ...counted,
     }
   }
 }

@@ -171,7 +171,8 @@ t.test(
     t.ok(warnings.includes('INGEST_TOO_COSTLY'))
     const report = subject.stream.report()
     t.equal(report.status, 'INTERRUPTED')
-    t.ok(report.totals.payloadsDropped > 5000, `${report.totals.payloadsDropped} payloads dropped`)
+    const { tooCostly = 0 } = report.totals.dropped
+    t.ok(tooCostly > 5000, `${tooCostly} payloads dropped`)
     t.match(
       report.warnings.find(({ code }) => code === 'INGEST_TOO_COSTLY')?.message,
       /^\d+ packets dropped/,
@@ -342,9 +343,7 @@ t.test('a service drops costly media and serves other streams', async (t) => {
   const figures = await attack
   t.ok(figures.payloads > 0)
   const { body } = await service.api('status', { stream_id: 'costly' })
-  t.ok(
-    body.data['totals'].payloads_dropped > 0,
-    `${body.data['totals'].payloads_dropped} dropped of ${figures.payloads}`,
-  )
+  const { too_costly } = body.data['totals'].dropped
+  t.ok(too_costly > 0, `${too_costly} dropped of ${figures.payloads}`)
   t.ok(body.data['warnings'].some(({ code }: { code: string }) => code === 'INGEST_TOO_COSTLY'))
 })

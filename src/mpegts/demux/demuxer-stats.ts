@@ -80,3 +80,12 @@ export function createDemuxerStats() {
     oversizedPes: 0,
   }
 }
+
+/** @returns sum of the counters of two demuxers */
+export function addDemuxerStats(
+  a: Readonly<DemuxerStats>,
+  b: Readonly<DemuxerStats>,
+): DemuxerStats {
+  const names = Object.keys(a) as (keyof DemuxerStats)[]
+  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as DemuxerStats
+}

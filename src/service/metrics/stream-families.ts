@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { maxLagMs, type EdgeState, type StreamReport } from '../../api/records.ts'
+import { DROP_REASONS, maxLagMs, type EdgeState, type StreamReport } from '../../api/records.ts'
+import { snakeCase } from '../../api/wire-names.ts'
 import type { PackagerStats } from '../../hls/packager.ts'
 import type { MetricFamily } from './metric-family.ts'
 import type { SentBytes } from './sent-bytes.ts'
@@ -113,30 +114,20 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
     read: ({ report }) => report.publisher?.packetsDropped,
   },
   {
-    name: 'millrace_media_payloads_dropped_total',
+    name: 'millrace_media_dropped_total',
     type: 'counter',
-    help: 'SRT payloads dropped because their media costs too much CPU.',
-    read: ({ report }) => report.totals.payloadsDropped,
-  },
-  {
-    name: 'millrace_media_packets_dropped_total',
-    type: 'counter',
-    help: 'PES packets that are in no segment: damaged, before the key frame with which video begins or goes on, audio or data without video at their time, too large for a segment, or of a rendition behind the main one.',
+    help: 'Media that was dropped between SRT and the segments, by reason; docs/api-reference.md says at totals.dropped what each reason counts.',
     label: 'reason',
-    read: ({ packaging }) => ({
-      damaged: packaging.damagedPackets,
-      before_key_frame: packaging.packetsBeforeStart,
-      audio: packaging.droppedAudioPackets,
-      data: packaging.droppedDataPackets,
-      oversize: packaging.oversizePackets,
-      other_rendition: packaging.otherDroppedPackets,
-    }),
+    read: ({ report: { totals } }) =>
+      Object.fromEntries(
+        DROP_REASONS.map((reason) => [snakeCase(reason), totals.dropped[reason] ?? 0]),
+      ),
   },
   {
-    name: 'millrace_cmaf_samples_dropped_total',
+    name: 'millrace_media_packets_damaged_total',
     type: 'counter',
-    help: 'Access units and audio frames that CMAF lacks: no sample can express them, they overlap others, or too many wait for the video.',
-    read: ({ packaging }) => packaging.droppedSamples,
+    help: 'PES packets with lost or damaged bytes: of video all but key frames are published, with holes.',
+    read: ({ report }) => report.totals.packetsDamaged,
   },
   {
     name: 'millrace_hls_forced_cuts_total',

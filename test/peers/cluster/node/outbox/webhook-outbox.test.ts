@@ -262,7 +262,7 @@ if (requireTool(t, 'redis-server')) {
     )
     t.match(receiver.received[0]?.event, {
       ...{ type: 'stream.stopped', status: 'STOPPED' },
-      data: { reason: 'api', totals: { segments: 0, payloads_dropped: 0 } },
+      data: { reason: 'api', totals: { segments: 0, dropped: {} } },
     })
     t.strictSame(await new Outboxes({ redis: b.redis }).unannounced(b.node, 10), [])
   })
