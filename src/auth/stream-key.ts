@@ -236,8 +236,10 @@ export function parseStreamKey(text: string): StreamKeyParts {
   if (Buffer.byteLength(text) > MAX_STREAM_ID_BYTES) {
     throw malformed(`it is longer than ${MAX_STREAM_ID_BYTES} bytes`)
   }
-  const alone = splitShortKey(withoutFragment(decoded(text)))
+  const plain = withoutFragment(decoded(text))
+  const alone = splitShortKey(plain)
   if (alone !== undefined) return alone
+  checkForm(plain)
   const { mode, resource, token: given, program } = readStreamIdFields(text)
   if (mode !== 'publish') throw malformed('mode is not publish')
   if (!resource) throw malformed('rid is missing')
@@ -246,6 +248,42 @@ export function parseStreamKey(text: string): StreamKeyParts {
   if (!isStreamId(rid)) throw malformed(`rid ${STREAM_ID_ALLOWED}`)
   if (!token) throw malformed('token is missing')
   return { rid, token, ...(program !== undefined && { program }) }
+}
+
+/** Remedy where the name of a stream stands for its key. */
+const WHOLE_KEY =
+  'set streamid to the whole stream_key of start-stream, mode=publish,rid=<stream_id>,token=<jwt>'
+
+/**
+ * Names the mistakes that users make with a key before any of its fields can be read.
+ *
+ * @param text  decoded, without a fragment
+ * @throws {MillraceError} `STREAM_KEY_MALFORMED`
+ */
+function checkForm(text: string): void {
+  if (text === '') {
+    const remedy =
+      'set streamid (OBS: Stream Key) to stream_key of start-stream, or start the stream with publish_port'
+    throw malformed('the encoder sends no stream id', remedy)
+  }
+  if (/^["'“”‘’]/.test(text)) {
+    throw malformed('it begins with a quotation mark', 'set streamid to the key without quotes')
+  }
+  if (text.includes('=')) return
+  if (/^[\w.-]+[:/](?!\/)/.test(text)) {
+    throw malformed('it has the form of another server, such as publish:<name>', WHOLE_KEY)
+  }
+  if (isStreamId(text)) {
+    throw malformed('it is a name without a token, or a short key that was cut', WHOLE_KEY)
+  }
+}
+
+/** Name where a stream id stands, also in quotes and in the form `publish:<name>` of other servers. */
+const NAMED = /(?:^["'“‘]?(?:publish:)?|\br(?:id)?=)([\w.~-]+)(?=$|[,:"'”’])/
+
+/** Name of the stream that a text seems to be for, well-formed or not: its refusal is reported to that stream. */
+export function streamNamedIn(text: string): string | undefined {
+  return NAMED.exec(text)?.[1]
 }
 
 /** Fields of a StreamID, none of them validated. */
@@ -307,7 +345,10 @@ function withoutFragment(text: string): string {
   return text.replace(FRAGMENT, '')
 }
 
-function malformed(what: string): MillraceError {
-  const message = `stream key malformed, ${what}: set streamid to mode=publish,rid=<stream_id>,token=<jwt>, or to the short key`
+const KEY_OR_SHORT_KEY =
+  'set streamid to mode=publish,rid=<stream_id>,token=<jwt>, or to the short key'
+
+function malformed(what: string, remedy = KEY_OR_SHORT_KEY): MillraceError {
+  const message = `stream key malformed, ${what}: ${remedy}`
   return new MillraceError('STREAM_KEY_MALFORMED', { message })
 }

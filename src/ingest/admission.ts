@@ -5,7 +5,7 @@
  */
 import type { BlockList } from 'node:net'
 import { keyIdOf } from '../auth/key-list.ts'
-import { parseStreamKey, type StreamKeyClaims } from '../auth/stream-key.ts'
+import { parseStreamKey, streamNamedIn, type StreamKeyClaims } from '../auth/stream-key.ts'
 import { VerifiedKeys } from '../auth/verified-keys.ts'
 import { addressList, listContains } from '../binary/ip-address.ts'
 import type { Clock } from '../timing/clock.ts'
@@ -158,7 +158,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
         await waitForTurn(stream, 'main', signal)
         return accepted(stream, { source: 'main' }, rulesFor(stream))
       }
-      // The stream is looked up before the key is verified, so that a refusal of the key is reported to the stream.
+      // The stream is looked up before the key is parsed and verified, so that a refusal of the key is reported to the stream.
+      stream ??= streams.find(streamNamedIn(streamKey) ?? '')
       const { rid, program } = parseStreamKey(streamKey)
       if (owner !== undefined && rid !== owner) throw new MillraceError('STREAM_KEY_MISMATCH')
       stream = streams.find(rid)

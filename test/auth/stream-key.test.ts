@@ -5,6 +5,7 @@ import {
   deriveEncryption,
   issueStreamKey,
   parseStreamKey,
+  streamNamedIn,
   verifyStreamKey,
 } from '../../src/auth/stream-key.ts'
 import { MillraceError, type ErrorCode } from '../../src/errors.ts'
@@ -246,8 +247,6 @@ t.test('accepts a program in either form of the key', async (t) => {
 
 t.test('rejects malformed keys with 1010 and the reason', async (t) => {
   const refused: Record<string, string | RegExp> = {
-    '': /no part is name=value/,
-    demo: /no part is name=value/,
     ',': /no part is name=value/,
     [`rid=demo,token=${TOKEN}`]: /mode is not publish/,
     [`mode=request,rid=demo,token=${TOKEN}`]: /mode is not publish/,
@@ -267,6 +266,51 @@ t.test('rejects malformed keys with 1010 and the reason', async (t) => {
     const error = await refusal(text)
     t.match(error, { code: 'STREAM_KEY_MALFORMED', message, rejectCode: 1010 }, text.slice(0, 60))
   }
+})
+
+t.test(
+  'says what to put where a user has given no key, a name, quotes or a foreign form',
+  async (t) => {
+    const key = `mode=publish,rid=demo,token=${TOKEN}`
+    const whole =
+      'set streamid to the whole stream_key of start-stream, mode=publish,rid=<stream_id>,token=<jwt>'
+    const none =
+      'the encoder sends no stream id: set streamid (OBS: Stream Key) to stream_key of start-stream, or start the stream with publish_port'
+    const quoted = 'it begins with a quotation mark: set streamid to the key without quotes'
+    const foreign = `it has the form of another server, such as publish:<name>: ${whole}`
+    const name = `it is a name without a token, or a short key that was cut: ${whole}`
+    const cases: Record<string, string> = {
+      '': none,
+      [`"${key}"`]: quoted,
+      [`'${key}'`]: quoted,
+      [`“${key}”`]: quoted,
+      [encodeURIComponent(`"${key}"`)]: quoted,
+      '"demo"': quoted,
+      'publish:demo': foreign,
+      'publish:demo:user:password': foreign,
+      'publish%3Ademo': foreign,
+      'live/demo': foreign,
+      demo: name,
+      'demo#feedbackplay': name,
+    }
+    for (const [text, what] of Object.entries(cases)) {
+      const message = `stream key malformed, ${what}`
+      const error = await refusal(text)
+      t.match(error, { code: 'STREAM_KEY_MALFORMED', message, rejectCode: 1010 }, text.slice(0, 30))
+    }
+    t.match(await refusal('srt://example.org:10080'), { message: /no part is name=value/ })
+  },
+)
+
+t.test('finds the name of a stream in a text that is no key', async (t) => {
+  const key = `mode=publish,rid=demo,token=${TOKEN}`
+  for (const text of [
+    ...['demo', '"demo"', 'publish:demo', '"publish:demo"', 'publish:demo:user:password'],
+    ...[key, `"${key}"`, `‘${key}’`, '"mode=publish,rid=demo"', '#!::r=demo,m=publish'],
+  ])
+    t.equal(streamNamedIn(text), 'demo', text.slice(0, 30))
+  for (const text of ['', '=', 'mode=publish', 'live/demo'])
+    t.equal(streamNamedIn(text), undefined, text)
 })
 
 t.test('rejects an invalid token with 1010', async (t) => {

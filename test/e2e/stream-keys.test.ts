@@ -89,7 +89,11 @@ t.test('log and webhook say why a short key is refused, without the key', async 
     altered: [altered.slice(0, -3) + other + altered.slice(-2), 'INVALID', invalid],
     cut: [`mode=publish,rid=cut,token=${cut}`, 'INVALID', invalid],
     // Where the stream id ends is unknown, so no stream is told.
-    '': [cut, 'MALFORMED', 'stream key malformed, no part is name=value'],
+    '': [
+      cut,
+      'MALFORMED',
+      'stream key malformed, it is a name without a token, or a short key that',
+    ],
   } as const
   for (const [id, [streamId, code, reason]] of Object.entries(refusals)) {
     const options = { host: '127.0.0.1', port: server.srtPort, streamId }
@@ -106,6 +110,46 @@ t.test('log and webhook say why a short key is refused, without the key', async 
   }
   for (const [key] of Object.values(refusals)) t.notMatch(lines.join(''), key.slice(-16))
 })
+
+t.test(
+  'log and webhook say what to put where a name, quotes or a foreign form was given',
+  async (t) => {
+    const lines: string[] = []
+    const logger = createLogger('trace', { write: (line) => void lines.push(line) })
+    const { server } = await startService(t, { logger })
+    const hooks = await startWebhookReceiver(t)
+    // A stream for each mistake, since lines and webhooks of one are rate-limited.
+    const start = (streamId: string) => server.startStream({ streamId, webhookUrls: [hooks.url] })
+    const { streamKey } = await start('quoted')
+    await Promise.all(['named', 'foreign'].map(start))
+    const mistakes = {
+      named: ['named', 'it is a name without a token'],
+      quoted: [`"${streamKey}"`, 'it begins with a quotation mark'],
+      foreign: ['publish:foreign', 'it has the form of another server'],
+      // Nothing names a stream.
+      '': ['', 'the encoder sends no stream id'],
+    } as const
+    for (const [id, [streamId, what]] of Object.entries(mistakes)) {
+      const options = { host: '127.0.0.1', port: server.srtPort, streamId }
+      await t.rejects(connect(options), { code: 'SRT_REJECTED', message: /1010/ }, id)
+      const line = lines.map((text) => JSON.parse(text)).findLast(({ srt_reject }) => srt_reject)
+      const reason = `stream key malformed, ${what}`
+      t.match(line, { code: 'STREAM_KEY_MALFORMED', msg: `encoder rejected: ${reason}` })
+      t.match(line, { stream_id: id || undefined, srt_reject: 1010 })
+      if (id === '') continue
+      const { event } = await until(`webhook of ${id}`, () =>
+        hooks.received.find(
+          ({ event }) => event.type === 'stream.rejected' && event.stream_id === id,
+        ),
+      )
+      t.match(event.data['reason'], reason)
+    }
+    const sent = JSON.stringify(
+      hooks.received.filter(({ event }) => event.type === 'stream.rejected'),
+    )
+    for (const text of [lines.join(''), sent]) t.notMatch(text, streamKey.slice(-16))
+  },
+)
 
 t.test('a key from before the start resumes no stream that the API could not stop', async (t) => {
   const service = await startService(t)
