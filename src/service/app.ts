@@ -14,6 +14,7 @@ import { allowAddresses, limitRate, trustOf } from '../http/access.ts'
 import { admin, type AdminOptions } from '../admin/admin.ts'
 import { api, type ApiOptions } from '../api/calls/calls.ts'
 import { workerReports, type WorkerReport } from './viewers/worker-reports.ts'
+import { addFrontPage, addNoDashboard } from './front-page.ts'
 import { closeAfterResponses, createApp, type ApplicationOptions } from '../http/create-app.ts'
 import { asRefusal } from '../http/error-handler.ts'
 import { health } from '../http/health.ts'
@@ -108,11 +109,15 @@ export function buildApp(options: AppOptions): FastifyInstance {
         const { clock, auditLogger } = signed
         const own = { ...dashboard, control, clock, auditLogger }
         void internal.register(admin, { prefix: '/admin', ...own })
-      }
+      } else addNoDashboard(internal)
     }
     if (metrics !== undefined)
       void internal.register(metricsPlugin, { prefix: '/metrics', ...metrics })
   })
+  const [hasPlayback, hasApi] = [playback !== undefined, control !== undefined]
+  if (hasPlayback || hasApi) {
+    addFrontPage(app, { hasPlayback, hasTokens: tokens !== undefined, hasApi })
+  }
   if (playback !== undefined) {
     for (const prefix of tokens === undefined ? ['/watch'] : ['/watch', '/t/:token/watch']) {
       void app.register(watch, { prefix, source: playback, tokens, remote, frameAncestors })

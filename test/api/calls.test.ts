@@ -415,7 +415,7 @@ t.test('answers other methods and paths with 404 in the same envelope', async (t
     ['GET', '/api/streams'],
     ['GET', '/api'],
     ['GET', '/api/start-stream/'],
-    ['GET', '/'],
+    ['POST', '/'],
     ['GET', '/api/%2e%2e/status'],
     ['PROPFIND', '/api/status'],
   ] as const
