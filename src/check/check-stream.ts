@@ -4,7 +4,7 @@
  * @module
  */
 import { MillraceError } from '../errors.ts'
-import type { Exchange } from './exchange.ts'
+import { isWebPage, type Exchange } from './exchange.ts'
 import { createCheckClock } from './follow/check-clock.ts'
 import { followStream } from './follow/follow.ts'
 import { Redactor } from './follow/redactor.ts'
@@ -23,7 +23,10 @@ interface JudgeOptions {
 }
 
 export interface CheckOptions extends JudgeOptions {
-  /** http or https URL of a multivariant or media playlist; may contain a user name and password. */
+  /**
+   * http or https URL of a multivariant or media playlist, or of a page `/watch/{stream_id}`; may contain a user name and
+   * password.
+   */
   readonly url: string
   /** Duration of the check, in seconds; default 60. An ended stream ends it earlier. */
   readonly seconds?: number | undefined
@@ -43,6 +46,8 @@ export interface ReplayOptions extends JudgeOptions {
 export interface CheckResult {
   /** As given, without credentials. */
   readonly url: string
+  /** Whether the URL is of a web page, not of a playlist; if that plays a stream of Millrace, the stream was checked. */
+  readonly isWebPage: boolean
   /** Milliseconds since 1970. */
   readonly startedAtMs: number
   /** From the first request to the end of the last response. */
@@ -144,6 +149,7 @@ class Check {
   readonly #seconds: number
   readonly #judge: Judge
   readonly #onProgress: JudgeOptions['onProgress']
+  #isWebPage = false
   #progressAtMs = 0
   #startedAtMs = Infinity
   #endedAtMs = 0
@@ -163,6 +169,10 @@ class Check {
 
   push(exchange: Exchange): void {
     this.#count(exchange)
+    if (this.#requests === 1 && isWebPage(exchange)) {
+      this.#isWebPage = true
+      return
+    }
     this.#judge.push(exchange)
     if (this.#onProgress === undefined) return
     if (this.#endedAtMs - this.#progressAtMs < PROGRESS_MS) return
@@ -184,6 +194,7 @@ class Check {
     this.#judge.end()
     return {
       url: this.#url,
+      isWebPage: this.#isWebPage,
       startedAtMs: this.#requests === 0 ? 0 : this.#startedAtMs,
       durationSec: this.#durationSec,
       findings: this.#judge.findings,

@@ -66,6 +66,12 @@ export function isOk({ status }: Reply): boolean {
   return status === 200 || status === 206
 }
 
+/** Whether a response is a web page, whose URL users give in place of that of a playlist. */
+export function isWebPage({ reply }: Exchange): boolean {
+  if (reply === undefined || !isOk(reply)) return false
+  return /^\s*<(?:!doctype html|html|head|!--)/i.test(reply.body.toString('latin1', 0, 1000))
+}
+
 /** A request with its response, or the reason why there is none. */
 export interface Exchange {
   readonly role: RequestRole

@@ -59,7 +59,7 @@ export function createProgram(): Command {
   program
     .command('check')
     .description('what is wrong with a live HLS stream, by clause, and what players do')
-    .argument('[url]', 'http or https URL of a playlist')
+    .argument('[url]', 'http or https URL of a playlist, or of a page /watch/{stream_id}')
     .option('--seconds <number>', 'duration of the check', parsePositive, 60)
     .addOption(
       new Option('--player <name>', 'player whose rules are checked')

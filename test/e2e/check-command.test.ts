@@ -48,6 +48,52 @@ t.test('exits 2 where nothing can be fetched', async (t) => {
   t.equal((await run({ url: `${origin.url}/live.m3u8` })).exit, 2)
 })
 
+t.test('says that a web page is no playlist, also from a record', async (t) => {
+  const pages = ['<!DOCTYPE html><title>Home</title>', '\n<html lang="en">', '<!-- home --><p>']
+  for (const page of pages) {
+    const origin = await startOrigin(t, (_, response) => response.end(page))
+    const record = join(t.testdir(), 'record')
+    const live = await run({ url: `${origin.url}/`, record })
+    t.equal(live.exit, 2)
+    t.match(
+      live.out,
+      /^This is a web page, not a playlist: http:\S+\/\. Give the URL of the playlist, /,
+    )
+    t.equal(origin.requests.length, 1)
+    t.same(await run({ replay: record }), live)
+  }
+})
+
+t.test('checks the stream of a player page, with its token and prefix', async (t) => {
+  const served = new Map([
+    ['/watch/studio', '<!doctype html>'],
+    ['/video/studio/master.m3u8', ENDED],
+    ['/live/t/token/watch/studio', '<!doctype html>'],
+    // A stream without CMAF.
+    ['/live/t/token/video/studio/playlist.m3u8', ENDED],
+    ['/watch/away', '<!doctype html>'],
+  ])
+  const origin = await startOrigin(t, ({ url = '' }, response) => {
+    const text = served.get(url)
+    response.writeHead(text === undefined ? 404 : 200).end(text)
+  })
+  const playlists = { '/watch/studio': 'master', '/live/t/token/watch/studio': 'playlist' }
+  for (const [path, name] of Object.entries(playlists)) {
+    const { exit, out } = await run({ url: origin.url + path })
+    t.equal(exit, 1)
+    t.match(out, 'This is a web page, not a playlist: its stream was checked,')
+    t.match(out, `${path.replace('watch', 'video')}/${name}.m3u8\n`)
+    t.match(out, 'MEDIA_NOT_FETCHED')
+    t.notMatch(out, 'NOT_EXTM3U')
+  }
+  const away = await run({ url: `${origin.url}/watch/away` })
+  t.equal(away.exit, 2)
+  t.match(
+    away.out,
+    /^This is a web page, not a playlist: \S+away\. Its stream has no playlist:\s+start/,
+  )
+})
+
 t.test('says that it cannot connect, and nothing about players', async (t) => {
   const port = await freePort()
   const { exit, out } = await run({ url: `http://user:s3cret@127.0.0.1:${port}/live.m3u8` })

@@ -1,16 +1,17 @@
 /**
- * Follows a stream as players do: loads its multivariant playlist, and follows each media playlist that it names.
+ * Follows a stream as players do: loads its multivariant playlist, and follows each media playlist that it names. Of a
+ * player page of Millrace, the playlists of its stream.
  *
  * @module
  */
-import type { Exchange } from '../exchange.ts'
+import { isWebPage, type Exchange } from '../exchange.ts'
 import { isMultivariant, parseMultivariantPlaylist } from '../playlist/multivariant-playlist.ts'
 import type { CheckClock } from './check-clock.ts'
 import { GZIP, HttpClient, type Loaded, type Request } from './http-client.ts'
 import { PlaylistFollower, type FollowContext } from './playlist-follower.ts'
 
 interface FollowOptions {
-  /** http or https; of a multivariant or a media playlist. */
+  /** http or https; of a multivariant or a media playlist, or of a page `/watch/{stream_id}`. */
   readonly url: string
   /** Duration of the check; an ended stream ends it earlier. */
   readonly seconds: number
@@ -52,13 +53,36 @@ export async function followStream(options: FollowOptions): Promise<boolean> {
   }
   try {
     const first = await client.load({ role: 'multivariant', url, headers: GZIP })
-    if (first !== undefined) await followAll(first, context, url)
+    if (first === undefined) return bytesLeft <= 0
+    if (isWebPage(first.exchange)) await followPage(first, context)
+    else await followAll(first, context, url)
   } finally {
     stop()
     timer.stop()
     signal?.removeEventListener('abort', stop)
   }
   return bytesLeft <= 0
+}
+
+/** Follows the first playlist of the page's stream that there is; reports the last if there is none. */
+async function followPage(page: Loaded, context: FollowContext): Promise<void> {
+  context.emit(page)
+  const playlists = playlistsOfPage(page.url)
+  for (const url of playlists) {
+    const loaded = await context.load({ role: 'multivariant', url, headers: GZIP })
+    if (loaded === undefined) return
+    if (loaded.status === 200 || url === playlists.at(-1)) return followAll(loaded, context, url)
+  }
+}
+
+/** @returns none unless the page is `/watch/{stream_id}`; a playback token or a prefix before that stays */
+function playlistsOfPage(url: string): readonly string[] {
+  const { origin, pathname } = new URL(url)
+  const [, prefix = '', streamId] = /^(.*)\/watch\/([^/]+)$/.exec(pathname) ?? []
+  if (streamId === undefined) return []
+  return ['master.m3u8', 'playlist.m3u8'].map(
+    (name) => `${origin}${prefix}/video/${streamId}/${name}`,
+  )
 }
 
 async function followAll(first: Loaded, context: FollowContext, url: string): Promise<void> {

@@ -14,11 +14,12 @@ const FORMAT = 1
 
 /** Members are only added within a format. */
 export function formatJson(result: CheckResult): string {
-  const { url, startedAtMs, durationSec, findings, summary } = result
+  const { url, isWebPage, startedAtMs, durationSec, findings, summary } = result
   const { requests, bytes, failures, unrecorded } = result
   const report = {
     format: FORMAT,
     url,
+    webPage: isWebPage,
     startedAt: formatDate(startedAtMs),
     durationSec,
     requests,
@@ -109,7 +110,9 @@ export function formatJunit(result: CheckResult, rules: readonly Rule[]): string
 }
 
 function formatFetch(result: CheckResult): string {
-  const message = 'no playlist could be fetched'
+  const message = result.isWebPage
+    ? 'this is a web page, not a playlist'
+    : 'no playlist could be fetched'
   const error = isFetched(result) ? '' : `<error${xmlAttributes({ message, type: 'FETCH' })}/>`
   return testCase({ id: 'FETCH' }, error)
 }

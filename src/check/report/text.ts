@@ -48,12 +48,12 @@ export function formatText(result: CheckResult, options: TextOptions = {}): stri
   const isColored = stream?.isTTY === true && stream.hasColors()
   const paint: Paint = (style, text) =>
     isColored ? styleText(style, text, { validateStream: false }) : text
-  const failure = connectFailure(result)
+  const failure = connectFailure(result) ?? pageFailure(result)
   if (failure !== undefined)
     return `${wrap(visible(failure))
       .map((line) => paint(['bold', 'red'], line))
       .join('\n')}\n`
-  const base = new URL('.', result.url).href
+  const base = new URL('.', checkedUrl(result)).href
   const lines = [
     ...wrap(visible(result.url)).map((line) => paint('bold', line)),
     ...describe(result).flatMap((line) => wrap(visible(line), '  ', '    ')),
@@ -73,6 +73,23 @@ function connectFailure(result: CheckResult): string | undefined {
   if (requests === 0 || failures < requests) return undefined
   const [evidence] = findings.find(({ rule }) => rule.id === 'REQUEST_FAILED')?.evidence ?? []
   return evidence && `Cannot connect to ${new URL(url).origin}: ${evidence[1].text}.`
+}
+
+/** @returns why a web page could not be checked; undefined where it is none, or its stream was checked */
+function pageFailure(result: CheckResult): string | undefined {
+  const { url, isWebPage, requests } = result
+  if (!isWebPage || isFetched(result)) return undefined
+  const remedy =
+    requests > 1
+      ? 'Its stream has no playlist: start the stream and its encoder.'
+      : 'Give the URL of the playlist, which ends in .m3u8.'
+  return `This is a web page, not a playlist: ${url}. ${remedy}`
+}
+
+/** URL of the playlist that was checked; of a web page, that of its stream. */
+function checkedUrl({ url, isWebPage, summary }: CheckResult): string {
+  const { multivariant, renditions } = summary
+  return (isWebPage ? (multivariant ?? renditions[0]?.playlist)?.url : undefined) ?? url
 }
 
 /** @returns one line of at most 100 columns, without its end */
@@ -96,10 +113,16 @@ function describe(result: CheckResult): string[] {
     `${plural(requests, 'request')}, ${formatBytes(bytes)}`,
     ...(failures === 0 ? [] : [`${failures} without a reply`]),
   ]
+  const page = `This is a web page, not a playlist: its stream was checked, ${checkedUrl(result)}`
   const checked = isFetched(result) ? [describeMedia(summary)] : []
   const limit = `${MAX_RECORD_BYTES / 1024 ** 3} GiB`
   const lost = `The record is full at ${limit}: it lacks ${plural(unrecorded, 'request')}.`
-  return [...checked, traffic.join(' · '), ...(unrecorded === 0 ? [] : [lost])]
+  return [
+    ...(result.isWebPage ? [page] : []),
+    ...checked,
+    traffic.join(' · '),
+    ...(unrecorded === 0 ? [] : [lost]),
+  ]
 }
 
 function describeMedia({ renditions }: Summary): string {

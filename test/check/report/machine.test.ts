@@ -47,6 +47,16 @@ t.test('JSON has all findings, playlists and verdicts', async (t) => {
   })
 })
 
+t.test('JSON and JUnit tell a web page from a playlist', async (t) => {
+  const page = { ...nothingFetched(), isWebPage: true }
+  t.match(JSON.parse(formatJson(page)), { webPage: true, exitStatus: 2 })
+  t.match(
+    formatJunit(page, []),
+    '<error message="this is a web page, not a playlist" type="FETCH"/>',
+  )
+  t.match(JSON.parse(formatJson(result([]))), { webPage: false })
+})
+
 t.test('JSON counts the requests that a full record lacks', async (t) => {
   t.match(JSON.parse(formatJson(result([], { unrecorded: 3 }))), { unrecorded: 3 })
 })

@@ -80,6 +80,7 @@ const RENDITIONS: readonly RenditionFigures[] = [
 export function result(findings: readonly Finding[], rest: Partial<CheckResult> = {}): CheckResult {
   return {
     url: `${BASE}master.m3u8`,
+    isWebPage: false,
     startedAtMs: START_MS,
     durationSec: 60.04,
     findings,

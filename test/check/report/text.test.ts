@@ -82,6 +82,32 @@ No playlist could be fetched: nothing was checked.
   )
 })
 
+t.test(
+  'tells a web page from a playlist, and which playlist was checked in its place',
+  async (t) => {
+    const url = 'https://media.example/watch/studio'
+    const nothing = { ...nothingFetched(), url, isWebPage: true, failures: 0 }
+    t.equal(
+      formatText({ ...nothing, requests: 1 }),
+      `This is a web page, not a playlist: ${url}. Give the URL of the
+playlist, which ends in .m3u8.
+`,
+    )
+    t.equal(
+      formatText(nothing),
+      `This is a web page, not a playlist: ${url}. Its stream has no playlist:
+start the stream and its encoder.
+`,
+    )
+    const checked = formatText(result([finding()], { url, isWebPage: true }))
+    t.match(
+      checked,
+      `This is a web page, not a playlist: its stream was checked,\n    ${BASE}playlist.m3u8\n`,
+    )
+    t.match(checked, '(playlist.m3u8, line 5)')
+  },
+)
+
 t.test('shows control characters of a server, and obeys none', async (t) => {
   const [, seen] = PART_EVIDENCE
   const text = formatText(
