@@ -24,6 +24,8 @@ interface EdgeAppOptions extends ApplicationOptions {
   readonly edge: Edge
   readonly client: NodeClient
   readonly ingestNodes: IngestNodes
+  /** Default: `client`, which knows the nodes that it has asked of late. */
+  readonly origin?: { readonly isAway: boolean } | undefined
   /** Whether the ingest node is this machine's own service, over a Unix socket that only it can open. */
   readonly isLocal: boolean
   /** Verifies the tokens of viewers; undefined: only public streams are played. */
@@ -68,8 +70,9 @@ export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
 }
 
 /** Passes on what an edge elsewhere may pass on, and tells of its health. */
-function relayPages(app: FastifyInstance, { client, edge }: EdgeAppOptions, pass: Pass): void {
-  const listUnreadyReasons = () => (client.isAway ? ['origin-away'] : [])
+function relayPages(app: FastifyInstance, options: EdgeAppOptions, pass: Pass): void {
+  const { client, edge, origin = client } = options
+  const listUnreadyReasons = () => (origin.isAway ? ['origin-away'] : [])
   void app.register(health, { prefix: '/health', listUnreadyReasons })
   const passState =
     (streamId: string): Pass =>

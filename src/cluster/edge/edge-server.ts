@@ -18,6 +18,7 @@ import { IngestNodes } from './ingest-nodes.ts'
 import { NodeClient } from './node-client.ts'
 import type { EdgeCluster } from './registry-owners.ts'
 import { fixedOwner } from './stream-origin.ts'
+import { OriginWatch } from './origin-watch.ts'
 import { OwnerReports } from './owner-reports.ts'
 import { MillraceError } from '../../errors.ts'
 import { WORKER_REPORTS, type WorkerReport } from '../../service/viewers/worker-reports.ts'
@@ -86,6 +87,8 @@ export class EdgeServer {
   readonly #guard: HttpGuard
   readonly #app: FastifyInstance
   readonly #certificates: CertificateSource | undefined
+  /** Undefined for an edge of a cluster or of this machine's own service. */
+  readonly #origin: OriginWatch | undefined
   readonly #closing = new AbortController()
   readonly #leaveCluster: () => Promise<void>
   #reporter: NodeJS.Timeout | undefined
@@ -113,6 +116,10 @@ export class EdgeServer {
     this.#client = client
     this.#isLocal = isLocal
     this.#edge = new Edge({ client, owners, maxBytes, readPlaybackSecrets })
+    this.#origin =
+      cluster === undefined && !isLocal
+        ? new OriginWatch({ client, url: config.edgeOf, signal: this.#closing.signal, logger })
+        : undefined
     const onRefused = (message: string) => logger.warn(message)
     const readName = () => config.nodeUrl || `${hostname()}:${this.port}`
     this.#ownerReports = client.signs
@@ -123,6 +130,7 @@ export class EdgeServer {
     this.#app = buildEdgeApp({
       edge: this.#edge,
       client,
+      origin: this.#origin,
       ingestNodes: new IngestNodes({ client, list: listIngestNodes }),
       isLocal,
       nodeCalls,
@@ -143,6 +151,7 @@ export class EdgeServer {
   async listen(): Promise<void> {
     const { host, port } = this.#settings.config.http
     await listenAt(this.#app, { setting: 'HTTP', host, port })
+    void this.#origin?.probe()
     this.#reporter = setInterval(() => this.#report(), REPORT_MS)
   }
 
@@ -183,7 +192,8 @@ export class EdgeServer {
   #report(): void {
     const http = this.#guard.report()
     const streams = this.#edge.audience.take()
-    this.#client.probe()
+    if (this.#origin === undefined) this.#client.probe()
+    else void this.#origin.probe()
     this.#ownerReports?.send(streams)
     if (!this.#isLocal) return
     const report: WorkerReport = { worker: `${process.pid}`, http, streams }
