@@ -76,7 +76,7 @@ t.test('serve exits 2 with advice for a missing secret or a bad setting', async 
   })
 })
 
-t.test('serve exits 1 with the setting to change for a port in use', async (t) => {
+t.test('serve exits 1 with one line, the setting to change, for a port in use', async (t) => {
   const tcp = createServer()
   tcp.listen(0, '127.0.0.1')
   const udp = createSocket('udp4')
@@ -94,11 +94,11 @@ t.test('serve exits 1 with the setting to change for a port in use', async (t) =
   const srtPort = String(udp.address().port)
   t.match(millrace(['serve'], { ...env, HTTP_PORT: httpPort }), {
     exit: 1,
-    err: new RegExp(`${httpPort}.*HTTP_PORT`),
+    err: new RegExp(`^millrace: .*${httpPort}.*HTTP_PORT.*\n$`),
   })
   t.match(millrace(['serve'], { ...env, SRT_PORT: srtPort }), {
     exit: 1,
-    err: new RegExp(`${srtPort}.*SRT_PORT`),
+    err: new RegExp(`^millrace: .*${srtPort}.*SRT_PORT.*\n$`),
   })
 })
 
