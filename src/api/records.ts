@@ -120,6 +120,7 @@ export const StartedStream = titled('StartedStream', {
     ),
   ),
   ...PLAYBACK_URLS,
+  watchUrl: text('page that plays it in a browser'),
 })
 
 export type PlaybackUrls = Declared<TObject<typeof PLAYBACK_URLS>>

@@ -23,7 +23,7 @@ interface ServiceFacts {
 }
 
 /** Credentials of the encoders of a stream. */
-export type IssuedKey = Omit<StartedStream, 'streamId' | 'status' | keyof PlaybackUrls>
+export type IssuedKey = Omit<StartedStream, 'streamId' | 'status' | 'watchUrl' | keyof PlaybackUrls>
 
 /** Announces the end of a stream in another way. @returns false if it does not */
 export type AnnounceEnd = (stream: LiveStream, reason: StopReason, event: WebhookEvent) => boolean

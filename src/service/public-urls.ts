@@ -51,6 +51,11 @@ export class PublicUrls {
     return { playlistUrl: formats.includes('ts') ? playlistUrl : masterUrl, masterUrl }
   }
 
+  /** @returns URL of the page that plays the stream in a browser */
+  watch(streamId: string): string {
+    return `${this.http}/watch/${streamId}`
+  }
+
   /** @returns SRT URL for an encoder or a reader, with its credentials */
   srtWith(streamId: string, passphrase: string | undefined): string {
     const encryption = passphrase === undefined ? '' : `&${encrypted(passphrase)}`

@@ -31,7 +31,7 @@ export interface StartStreamOptions {
    */
   readonly start: (request: StartRequest) => Promise<KeyedStream>
   readonly webhooks: Pick<WebhookDispatcher, 'check'>
-  readonly urls: Pick<PublicUrls, 'srtWith' | 'publishAt' | 'playback'>
+  readonly urls: Pick<PublicUrls, 'srtWith' | 'publishAt' | 'playback' | 'watch'>
   /** Reads the values of `PLAYBACK_SECRET`; empty: readers need no token. */
   readonly readPlaybackSecrets: () => readonly string[]
   readonly notifier: Pick<Notifier, 'ready'>
@@ -73,5 +73,6 @@ export async function startAndAnnounce(
   }
   notifier.ready(stream, issued)
   const { id: streamId, status } = stream
-  return { streamId, status, ...issued, ...urls.playback(streamId, formats) }
+  const playback = urls.playback(streamId, formats)
+  return { streamId, status, ...issued, ...playback, watchUrl: urls.watch(streamId) }
 }

@@ -65,6 +65,7 @@ t.test('start-stream answers with the key, its expiry and the playlist', async (
       expires_at: '2026-03-01T14:00:00.000Z',
       playlist_url: 'http://127.0.0.1:8080/video/demo/playlist.m3u8',
       master_url: 'http://127.0.0.1:8080/video/demo/master.m3u8',
+      watch_url: 'http://127.0.0.1:8080/watch/demo',
     },
   })
   t.strictSame(app.service.started, [

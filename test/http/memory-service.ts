@@ -92,6 +92,7 @@ export class MemoryService implements StreamControl, PlaybackSource {
       expiresAt: new Date('2026-03-01T14:00:00Z'),
       playlistUrl: `http://127.0.0.1:8080/video/${start.streamId}/playlist.m3u8`,
       masterUrl: `http://127.0.0.1:8080/video/${start.streamId}/master.m3u8`,
+      watchUrl: `http://127.0.0.1:8080/watch/${start.streamId}`,
     }
   }
 

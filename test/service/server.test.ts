@@ -31,14 +31,16 @@ t.test('startStream rejects what the API rejects, with the same message', async 
 t.test('URLs contain the bound ports, the public host and PUBLIC_URL', async (t) => {
   const { server } = await startService(t)
   const started = await server.startStream({ streamId: 'studio' })
-  const { srtUrl, playlistUrl, masterUrl, streamKey } = started
+  const { srtUrl, playlistUrl, masterUrl, watchUrl, streamKey } = started
   t.equal(srtUrl, `srt://127.0.0.1:${server.srtPort}?streamid=${streamKey}`)
   t.equal(playlistUrl, `http://127.0.0.1:${server.httpPort}/video/studio/playlist.m3u8`)
   t.equal(masterUrl, `http://127.0.0.1:${server.httpPort}/video/studio/master.m3u8`)
+  t.equal(watchUrl, `http://127.0.0.1:${server.httpPort}/watch/studio`)
 
   const behindProxy = await startService(t, { public: { url: 'https://live.example.org/' } })
   const proxied = await behindProxy.server.startStream({ streamId: 'studio' })
   t.equal(proxied.playlistUrl, 'https://live.example.org/video/studio/playlist.m3u8')
+  t.equal(proxied.watchUrl, 'https://live.example.org/watch/studio')
 
   const overIPv6 = await startService(t, { public: { host: '::1' }, srt: { host: '::1' } })
   const { srtUrl: url } = await overIPv6.server.startStream({ streamId: 'studio' })

@@ -56,6 +56,7 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
       playlistUrl: `http://cluster/${id}/${formats.includes('ts') ? 'ts' : 'cmaf'}`,
       masterUrl: `http://cluster/${id}/cmaf`,
     }),
+    watch: (id: string) => `http://cluster/watch/${id}`,
     srtWith: (key: string) => `srt://${node}:10080?streamid=${key}`,
     publishAt: () => '',
   }
