@@ -9,6 +9,8 @@ import { RejectCode } from './srt/wire/reject-code.ts'
 
 interface Refusal {
   readonly message: string
+  /** What to do, where the message is fixed and does not say it. */
+  readonly hint?: string
   /** HTTP status, for refusals of HTTP clients. */
   readonly http?: number
   /** SRT reject code, for refusals of encoders. */
@@ -16,8 +18,16 @@ interface Refusal {
 }
 
 export const REFUSALS = {
-  SIGNATURE_MISSING: { http: 400, message: 'Missing Header for Verification!' },
-  SIGNATURE_INVALID: { http: 403, message: 'Invalid Request' },
+  SIGNATURE_MISSING: {
+    http: 400,
+    message: 'Missing Header for Verification!',
+    hint: 'send LT-SIGNATURE: hex(hmac_sha256(body, HMAC_SECRET)), with GET as well',
+  },
+  SIGNATURE_INVALID: {
+    http: 403,
+    message: 'Invalid Request',
+    hint: 'LT-SIGNATURE must be hex(hmac_sha256(body, HMAC_SECRET)) of the exact bytes sent: compare the secret, spaces, and a newline at the end',
+  },
   CONTENT_TYPE_UNSUPPORTED: { http: 415, message: 'Content-Type must be application/json' },
   BODY_TOO_LARGE: { http: 413, message: 'the request body may have at most 65536 bytes' },
   TOO_MANY_BODIES: {
@@ -229,6 +239,8 @@ export function isErrorCode(text: unknown): text is ErrorCode {
 /** Error for users. `code` is stable; `message` says what is wrong and what is expected, and contains no secrets. */
 export class MillraceError extends Error {
   readonly code: ErrorCode
+  /** What to do, where the message does not say it. */
+  readonly hint: string | undefined
   /** HTTP status of the refusal; 500 for refusals that are not for HTTP clients. */
   readonly httpStatus: number
   /** SRT reject code of the refusal; `UNKNOWN` for refusals that are not for encoders. */
@@ -251,6 +263,7 @@ export class MillraceError extends Error {
     )
     this.name = 'MillraceError'
     this.code = code
+    this.hint = refusal.hint
     this.httpStatus = refusal.http ?? 500
     this.rejectCode = refusal.srt ?? RejectCode.UNKNOWN
     this.retryAfterSec = options.retryAfterSec

@@ -27,6 +27,14 @@ t.test('a refusal is one sentence of at most 160 characters, also in the log', a
   }
 })
 
+t.test('the API says what to do where a message is fixed', async (t) => {
+  for (const code of CODES.filter((each) => each in EXACT && !SRT_CODES.includes(each))) {
+    const { hint = '' } = new MillraceError(code)
+    t.match(hint, /^\S.{20,}[^.\s]$/, code)
+    t.ok(hint.length <= MAX_CHARACTERS, code)
+  }
+})
+
 t.test('a refusal of an encoder says what is wrong and what to do', async (t) => {
   t.ok(SRT_CODES.length >= 12, `${SRT_CODES.length} codes`)
   // `Streams` adds the advice to STREAM_NOT_FOUND, which the API also uses.

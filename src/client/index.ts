@@ -20,6 +20,8 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch
   /** Time limit of a call, up to the last byte of its response, in milliseconds; default 30,000. */
   readonly timeoutMs?: number
+  /** Receives a sentence for each field of a call that the service does not have, for example a misspelt one. */
+  readonly onWarning?: (warning: string) => void
   /** Maximum size of a response, in bytes after decompression; default 16 MiB. */
   readonly maxResponseBytes?: number
 }
@@ -33,12 +35,15 @@ export class ApiError extends Error {
   readonly status: number
   /** Code of docs/api-reference.md; `UNKNOWN` for a response that is not of Millrace, for example of a proxy. */
   readonly code: ErrorCode | 'UNKNOWN'
+  /** What to do, where the message does not say it. */
+  readonly hint: string | undefined
 
-  constructor(status: number, code: ErrorCode | 'UNKNOWN', message: string) {
+  constructor(status: number, code: ErrorCode | 'UNKNOWN', message: string, hint?: string) {
     super(message)
     this.name = 'ApiError'
     this.status = status
     this.code = code
+    this.hint = hint
   }
 }
 
@@ -64,7 +69,7 @@ export class Client {
     body: RequestBody<Name>,
     { signal = null }: { readonly signal?: AbortSignal | null } = {},
   ): Promise<ResponseData<Name>> {
-    const { url, secret, fetch: send = fetch } = this.#options
+    const { url, secret, fetch: send = fetch, onWarning } = this.#options
     const { timeoutMs = DEFAULT_TIMEOUT_MS, maxResponseBytes = DEFAULT_MAX_RESPONSE_BYTES } =
       this.#options
     const timeout = AbortSignal.timeout(timeoutMs)
@@ -79,11 +84,15 @@ export class Client {
       signal: signal === null ? timeout : AbortSignal.any([signal, timeout]),
     })
     const envelope = parseEnvelope(await readText(response, maxResponseBytes))
-    if (envelope?.success === true) return envelope.data as ResponseData<Name>
+    if (envelope?.success === true) {
+      for (const warning of envelope.warnings ?? []) onWarning?.(warning)
+      return envelope.data as ResponseData<Name>
+    }
     const message = isRedirect(response)
       ? 'the URL redirects, and signed calls are not sent on: set `url` to the address that answers'
       : `HTTP ${response.status} without an answer of Millrace: is the URL right?`
-    throw new ApiError(response.status, envelope?.code ?? 'UNKNOWN', envelope?.error ?? message)
+    const { code = 'UNKNOWN', error = message, hint } = envelope ?? {}
+    throw new ApiError(response.status, code, error, hint)
   }
 }
 
@@ -123,8 +132,13 @@ async function sign(text: string, secret: string): Promise<string> {
 
 /** Body of every response. */
 type Envelope =
-  | { readonly success: true; readonly data: unknown }
-  | { readonly success: false; readonly error: string; readonly code: ErrorCode }
+  | { readonly success: true; readonly data: unknown; readonly warnings?: readonly string[] }
+  | {
+      readonly success: false
+      readonly error: string
+      readonly code: ErrorCode
+      readonly hint?: string
+    }
 
 /** @returns undefined for text that is no response of Millrace */
 function parseEnvelope(text: string): Envelope | undefined {

@@ -1,6 +1,6 @@
 /**
  * One format of reply for every failure, whether a route, Fastify or Node's HTTP parser detects it:
- * `{"success":false,"error":"<message>","code":"<CODE>"}`.
+ * `{"success":false,"error":"<message>","code":"<CODE>"}`, with `hint` where the message does not say what to do.
  *
  * @module
  */
@@ -154,6 +154,6 @@ export function asRefusal(error: unknown): MillraceError {
   return new MillraceError(statusCode < 500 ? 'REQUEST_MALFORMED' : 'INTERNAL')
 }
 
-function envelope({ message, code }: MillraceError): string {
-  return JSON.stringify({ success: false, error: message, code })
+function envelope({ message, code, hint }: MillraceError): string {
+  return JSON.stringify({ success: false, error: message, code, hint })
 }

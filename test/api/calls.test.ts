@@ -32,7 +32,7 @@ function refusal(status: number, code: string, error: string | RegExp = /./) {
     status,
     type: 'application/json; charset=utf-8',
     body: { success: false, code, error },
-    keys: 'code,error,success',
+    keys: code.startsWith('SIGNATURE_') ? 'code,error,hint,success' : 'code,error,success',
   }
 }
 
@@ -216,11 +216,47 @@ t.test('accepts stream ids of 1 to 128 characters', async (t) => {
   }
 })
 
-t.test('ignores unknown fields of any name', async (t) => {
+t.test('takes unknown fields of any name', async (t) => {
   const app = await startApp(t)
   const body = '{"stream_id":"demo","title":1,"__proto__":{"x":1},"constructor":{"prototype":{}}}'
   t.equal((await signedCall(app, 'POST', '/api/start-stream', body)).status, 200)
   t.strictSame(app.service.started, [{ streamId: 'demo' }])
+})
+
+t.test('names unknown fields in `warnings`, with the field that was meant', async (t) => {
+  const app = await startApp(t)
+  const warningsOf = async (name: string, body: object) =>
+    json(await signedCall(app, 'POST', `/api/${name}`, { stream_id: 'demo', ...body }))['warnings']
+  t.equal(await warningsOf('start-stream', { webhook_urls: [], issued_at: 1 }), undefined)
+  const meant = {
+    ...{ webhook_url: 'webhook_urls', webhookUrls: 'webhook_urls', latency: 'latency_ms' },
+    ...{ playback_tokn: 'playback_token', 'segment-sec': 'segment_sec', bakcup: 'backup' },
+  }
+  for (const [field, name] of Object.entries(meant)) {
+    t.strictSame(await warningsOf('start-stream', { [field]: 's3cret' }), [
+      `${field} is no field of start-stream, and has no effect. Did you mean ${name}?`,
+    ])
+  }
+  t.strictSame(
+    await warningsOf('status', { title: 1, streamId: 'demo' }),
+    ['title', 'streamId'].map((field) => `${field} is no field of status, and has no effect.`),
+    'no advice to give a field that is given',
+  )
+  const many = Array.from({ length: 1000 }, (_, index) => [`field-${index}`, 1] as const)
+  const names = Object.fromEntries([['x'.repeat(1000), 1] as const, ...many])
+  const warnings = (await warningsOf('status', names)) as string[]
+  t.equal(warnings.length, 8)
+  t.match(warnings[0], /^x{60} is no field/)
+})
+
+t.test('a refusal for its signature says how to sign', async (t) => {
+  const app = await startApp(t)
+  const signature = { 'lt-signature': '0'.repeat(64) }
+  for (const headers of [{}, signature]) {
+    const { hint } = json(await call(app, 'POST', '/api/start-stream', { headers }))
+    t.match(hint, 'LT-SIGNATURE')
+    t.match(hint, 'hex(hmac_sha256(body, HMAC_SECRET))')
+  }
 })
 
 for (const [method, path] of ROUTES) {

@@ -46,6 +46,20 @@ t.test('a refusal is an ApiError with status and code', async (t) => {
   await t.rejects(refused, ApiError)
 })
 
+t.test('a refusal has its hint, and a misspelt field its warning', async (t) => {
+  const { url, hmacSecret: secret } = await startService(t)
+  const warnings: string[] = []
+  const onWarning = (warning: string) => warnings.push(warning)
+  const client = new Client({ url, secret, onWarning })
+  await client.call('start-stream', { stream_id: 'studio', backup: true })
+  t.same(warnings, [])
+  const body = { stream_id: 'studio', bakcup: true }
+  t.match(await client.call('start-stream', body), { status: 'READY' })
+  t.match(warnings, [/^bakcup is no field .* Did you mean backup\?$/])
+  const stranger = new Client({ url, secret: 'another secret' }).call('streams', {})
+  t.match(await stranger.catch((error: unknown) => error), { hint: /HMAC_SECRET/ })
+})
+
 t.test('an answer that is not of Millrace is an ApiError with the code UNKNOWN', async (t) => {
   for (const [status, text] of [
     [502, '<html>Bad Gateway</html>'],

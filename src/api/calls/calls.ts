@@ -15,6 +15,7 @@ import { bodyOf } from './bodies.ts'
 import { checkRequestAge } from './request-age.ts'
 import { ENDPOINTS, type EndpointName, type ResponseData } from '../endpoints.ts'
 import { requireSignature } from './signature-hook.ts'
+import { unknownFieldWarnings } from './unknown-fields.ts'
 import type { StreamControl } from '../control.ts'
 import type { StreamRecord } from '../records.ts'
 import { offTheWire, onTheWire, type Declared } from '../wire-names.ts'
@@ -52,7 +53,8 @@ export const api: FastifyPluginAsyncTypebox<ApiOptions> = async (app, options) =
         const { body } = request
         const audited = { name, body, key: keyIds.get(request)!, client: clientAddress(request) }
         const data = await audit(auditLogger, audited, () => call(name, body))
-        return { success: true, data }
+        const warnings = unknownFieldWarnings(name, body)
+        return { success: true, data, ...(warnings.length > 0 && { warnings }) }
       },
     })
   }

@@ -35,8 +35,9 @@ export function refused(codes: readonly ErrorCode[]): Record<number, object> {
   const responses = statuses.map((status) => {
     const here = rows.filter(([each]) => each === status).map(([, code]) => code)
     const failure = { success: { const: false }, error: { type: 'string' }, code: { enum: here } }
+    const hint = here.some((code) => 'hint' in REFUSALS[code]) ? { hint: { type: 'string' } } : {}
     const description = here.map((code) => `\`${code}\`: ${REFUSALS[code].message}`).join('\n\n')
-    return [status, { description, content: json(object(failure)) }]
+    return [status, { description, content: json(object(failure, hint)) }]
   })
   return Object.fromEntries(responses) as Record<number, object>
 }
@@ -45,12 +46,14 @@ export function parameter(place: 'path' | 'query', name: string, schema: object)
   return { name, in: place, ...(place === 'path' && { required: true }), schema }
 }
 
-export function success(data: object): object {
-  return object({ success: { const: true }, data })
+export function success(data: object, optional: object = {}): object {
+  return object({ success: { const: true }, data }, optional)
 }
 
-export function object(properties: object): object {
-  return { type: 'object', required: Object.keys(properties), properties }
+/** @param optional  further properties, which may be absent */
+export function object(properties: object, optional: object = {}): object {
+  const required = Object.keys(properties)
+  return { type: 'object', required, properties: { ...properties, ...optional } }
 }
 
 export function json(schema: object): object {

@@ -91,6 +91,12 @@ export function openApiDocument(): object {
   }
 }
 
+const WARNINGS = {
+  type: 'array',
+  items: { type: 'string' },
+  description: 'fields of the request that the call does not have; absent without any',
+}
+
 function signedPaths(): object {
   const paths = Object.entries(ENDPOINTS).map(([name, endpoint]) => {
     const { methods, summary, body, data, refusals } = endpoint
@@ -103,7 +109,10 @@ function signedPaths(): object {
         security: [{ signature: [] }],
         requestBody: { required: true, content: json(wireSchema(body)) },
         responses: {
-          200: { description: 'Success', content: json(success(wireSchema(data))) },
+          200: {
+            description: 'Success',
+            content: json(success(wireSchema(data), { warnings: WARNINGS })),
+          },
           ...refused([...SIGNED_REFUSALS, ...refusals]),
         },
       },
