@@ -211,6 +211,7 @@ export const REFUSALS = {
   },
   SRT_REJECTED: { message: 'the SRT peer refused the connection: its log has the reason' },
   SRT_TIMEOUT: { message: 'the SRT peer did not answer: check its address, UDP port and firewall' },
+  API_CALL_FAILED: { message: 'the service has refused the call, or does not answer' },
   USAGE: { message: 'the command line is not valid: see millrace help' },
   CONFIG_INVALID: {
     message: 'a setting has a value that is not allowed: see docs/settings.md',

@@ -114,6 +114,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: [
     ...[
       'create-server.ts',
+      'api',
+      'client',
       'cluster',
       'service',
       'config',

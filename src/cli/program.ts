@@ -8,11 +8,14 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { Command, InvalidArgumentError, Option } from 'commander'
+import type { TObject } from 'typebox'
+import { StartStreamBody, StopStreamBody } from '../api/requests.ts'
 import { isStreamId, STREAM_ID_ALLOWED } from '../auth/stream-id.ts'
 import { PLAYERS } from '../check/rules/rule.ts'
 import { INGEST_COMMAND, WORKER_COMMAND } from '../cluster/workers/messages.ts'
 import type { Flags } from '../config/environment.ts'
 import { allowedValues, SETTINGS, type Setting } from '../config/setting-names.ts'
+import { requestOptions } from './request-options.ts'
 import { print, report, stopSignal } from './terminal.ts'
 
 const ABOUT_SETTINGS = `
@@ -100,6 +103,37 @@ export function createProgram(): Command {
       await publish({ file, url, loop: loop === true, signal: abortAtStop(), onEvent: report })
     })
 
+  apiCommand(program, 'start', StartStreamBody)
+    .description('starts a stream of a running service: URLs for its encoder and its viewers')
+    .argument('<stream-id>', 'id of the stream', parseStreamId)
+    .addHelpText('after', `\ndocs/api.md#start-stream has what the options do.`)
+    .addHelpText('after', example('millrace start studio --key-lifetime-sec 86400'))
+    .action(async (streamId: string, options) =>
+      (await import('./streams.ts')).start(streamId, options),
+    )
+
+  apiCommand(program, 'stop', StopStreamBody)
+    .description('stops a stream of a running service')
+    .argument('<stream-id>', 'id of the stream', parseStreamId)
+    .addHelpText('after', example('millrace stop studio'))
+    .action(async (streamId: string, options) =>
+      (await import('./streams.ts')).stop(streamId, options),
+    )
+
+  apiCommand(program, 'status')
+    .description('state of a stream, and what is wrong with it')
+    .argument('<stream-id>', 'id of the stream', parseStreamId)
+    .addHelpText('after', example('millrace status studio --json'))
+    .action(async (streamId: string, options) =>
+      (await import('./streams.ts')).status(streamId, options),
+    )
+
+  apiCommand(program, 'streams')
+    .description('all streams of a running service')
+    .option('--status <state>', 'READY, STREAMING, INTERRUPTED or STOPPED')
+    .addHelpText('after', example('millrace streams --status STREAMING'))
+    .action(async (options) => (await import('./streams.ts')).streams(options))
+
   withSettings(program.command('sign'), ['HMAC_SECRET'])
     .description('LT-SIGNATURE of a request body')
     .argument('[body]', 'default: read from standard input')
@@ -153,6 +187,19 @@ function service(program: Command, name: string): Command {
   )
 }
 
+/** Adds a command that calls the API, with an option for each field of the request. */
+function apiCommand(program: Command, name: string, body?: TObject): Command {
+  const command = withSettings(program.command(name), ['HMAC_SECRET'])
+    .option(
+      '--url <url>',
+      'of the service; default: one with these settings on this machine',
+      parseUrl,
+    )
+    .option('--json', 'prints the answer as JSON')
+  for (const option of body ? requestOptions(body) : []) command.addOption(option)
+  return command
+}
+
 function withSettings(command: Command, names: readonly string[]): Command {
   for (const setting of SETTINGS.filter(({ env }) => names.includes(env))) {
     const { flag, hasFile } = setting
@@ -196,6 +243,13 @@ function parseTtl(text: string): number {
 
 function parseAddress(text: string): string {
   if (isIP(text) === 0) throw new InvalidArgumentError('Expected an IP address.')
+  return text
+}
+
+function parseUrl(text: string): string {
+  if (!/^https?:/.test(text) || !URL.canParse(text)) {
+    throw new InvalidArgumentError('Expected an http or https URL.')
+  }
   return text
 }
 

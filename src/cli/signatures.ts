@@ -11,18 +11,12 @@ import { machineClock } from '../timing/clock.ts'
 import { flagWarnings, type Flags } from '../config/environment.ts'
 import { parseSecrets } from '../config/setting-types.ts'
 import { MillraceError } from '../errors.ts'
-import { givenSettings, print, readConfig, report } from './terminal.ts'
+import { givenHmacSecret, givenSettings, print, readConfig, report } from './terminal.ts'
 
 /** @param body  default: read from standard input */
 export async function printSignature(body: string | undefined, flags: Flags): Promise<void> {
-  flagWarnings(flags).forEach(report)
-  const { hmacSecret } = givenSettings(flags)
-  if (hmacSecret === undefined) {
-    throw new MillraceError('CONFIG_INVALID', {
-      message: 'HMAC_SECRET is not set: expected the secret that signs the body',
-    })
-  }
-  print(sign(Buffer.from(body ?? (await text(process.stdin))), parseSecrets(hmacSecret)[0]))
+  const secret = givenHmacSecret(flags)
+  print(sign(Buffer.from(body ?? (await text(process.stdin))), secret))
 }
 
 interface PlaybackUrlOptions {

@@ -9,11 +9,29 @@ import { flagWarnings, readSettings, type Flags } from '../config/environment.ts
 import { misspeltWarnings } from '../config/misspelt-variables.ts'
 import { completeSettings } from '../config/complete-settings.ts'
 import type { Config, GivenSettings } from '../config/schema.ts'
+import { parseSecrets } from '../config/setting-types.ts'
+import { MillraceError } from '../errors.ts'
 import { openLogger, type Logger } from '../logger.ts'
 
 /** @throws {MillraceError} `CONFIG_INVALID` for the first setting that cannot be read */
 export function givenSettings(flags: Flags): Partial<GivenSettings> {
   return readSettings(process.env, flags, readText)
+}
+
+/**
+ * The newest `HMAC_SECRET`, for a command that signs calls; warns of one in a flag.
+ *
+ * @throws {MillraceError} `CONFIG_INVALID` without one
+ */
+export function givenHmacSecret(flags: Flags): string {
+  flagWarnings(flags).forEach(report)
+  const { hmacSecret } = givenSettings(flags)
+  if (hmacSecret === undefined) {
+    throw new MillraceError('CONFIG_INVALID', {
+      message: 'HMAC_SECRET is not set: expected that of the service, from its file of settings',
+    })
+  }
+  return parseSecrets(hmacSecret)[0]
 }
 
 /**

@@ -81,6 +81,25 @@ export class PublicUrls {
   }
 }
 
+/** URL of a port that is not for viewers. */
+export function internalUrl(
+  { apiHost, http, tls }: Pick<Config, 'apiHost' | 'http' | 'tls'>,
+  port: number,
+): string {
+  const host = apiHost || http.host
+  const name = isWildcard(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+  return `${tls.cert === '' ? 'http' : 'https'}://${name}:${port}`
+}
+
+/** URL of the API for a program on the same machine; with TLS the public one, whose name the certificate has. */
+export function apiUrl(config: Config): string {
+  const { apiPort, http, tls } = config
+  if (apiPort !== 0) return internalUrl(config, apiPort)
+  if (tls.cert !== '') return new PublicUrls(config, { httpPort: http.port, srtPort: 0 }).http
+  // `API_HOST` may be that of METRICS_PORT alone.
+  return internalUrl({ ...config, apiHost: '' }, http.port)
+}
+
 function encrypted(passphrase: string): string {
   return `passphrase=${passphrase}&pbkeylen=32`
 }

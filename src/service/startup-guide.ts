@@ -5,24 +5,22 @@
  */
 import { basename, relative } from 'node:path'
 import type { Config } from '../config/schema.ts'
-import { isWildcard } from '../config/setting-types.ts'
 import { isReadable } from '../logger.ts'
-import { PublicUrls } from './public-urls.ts'
+import { internalUrl, PublicUrls } from './public-urls.ts'
 import type { Server } from './server.ts'
 import type { Service } from './service-process.ts'
 
 /** Prints the guide where the log is for readers, and has the line `listening`. */
 export function showGuide({ server, logger }: Service<Server>, config: Config): void {
-  const [, program = 'millrace'] = process.argv
   if (!isReadable(config.logFormat) || !logger.isLevelEnabled('info')) return
-  process.stdout.write(startupGuide(config, server, program))
+  process.stdout.write(startupGuide(config, server, process))
 }
 
-/** @param program  path of the program */
+/** @param process  how the program was called: `argv` and, with the file of its settings, `execArgv` */
 export function startupGuide(
   config: Config,
   ports: Pick<Server, 'httpPort' | 'srtPort'>,
-  program: string,
+  { argv, execArgv }: Pick<NodeJS.Process, 'argv' | 'execArgv'>,
 ): string {
   const { apiPort, admin, metrics, playbackSecret } = config
   const { http, srt } = new PublicUrls(config, ports)
@@ -38,23 +36,17 @@ export function startupGuide(
     ...(admin.password === '' ? [] : [['Dashboard', `${api}/admin`]]),
     ...(hasMetrics ? [['Metrics', `${metricsUrl}/metrics`]] : []),
   ] as const
-  const millrace = basename(program) === 'millrace' ? 'millrace' : `node ${relative('.', program)}`
+  const [, program = 'millrace'] = argv
+  const files = execArgv.filter((each) => /^--env-file.*=/.test(each))
+  const node = ['node', ...files, relative('.', program)].join(' ')
+  const millrace = basename(program) === 'millrace' ? 'millrace' : node
   return [
     '',
     ...rows.map(([name, url]) => `  ${name.padEnd(11)}${url}`),
     '',
-    '  Next: start a stream, in a terminal with the same HMAC_SECRET. The reply has srt_url for the encoder.',
+    '  Next: start a stream, in a terminal with the same settings. It prints what encoder and players need.',
     '',
-    `  BODY='{"stream_id":"studio"}'`,
-    `  curl ${api}/api/start-stream -H 'Content-Type: application/json' -d "$BODY" \\`,
-    `       -H "LT-SIGNATURE: $(${millrace} sign "$BODY")"`,
+    `  ${millrace} start studio`,
     '\n',
   ].join('\n')
-}
-
-/** URL of a port that is not for viewers. */
-function internalUrl({ apiHost, http, tls }: Config, port: number): string {
-  const host = apiHost || http.host
-  const name = isWildcard(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
-  return `${tls.cert === '' ? 'http' : 'https'}://${name}:${port}`
 }

@@ -1,12 +1,13 @@
 /** Arguments of the program, and its help. */
 import t from 'tap'
+import { BODIES } from '../../src/api/calls/bodies.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { SETTINGS } from '../../src/config/setting-names.ts'
 
 /** Commands, as their help lists them. */
 const COMMANDS = [
-  ...['serve', 'demo', 'edge', 'check', 'publish', 'sign', 'sign-playback', 'webhook-secret'],
-  'keygen',
+  ...['serve', 'demo', 'edge', 'check', 'publish', 'start', 'stop', 'status', 'streams'],
+  ...['sign', 'sign-playback', 'webhook-secret', 'keygen'],
 ]
 
 /** Runs the program with arguments that no command runs with. */
@@ -50,6 +51,27 @@ t.test('--help of serve has every setting with its default', async (t) => {
   )
   t.match(out.replaceAll(/\s+/g, ' '), 'or two such values as new,old; required)')
   t.match(out, /--http-port is HTTP_PORT/)
+})
+
+t.test('start has each field of start-stream as an option', async (t) => {
+  const { out } = await millrace('start', '--help')
+  const { stream_id: _, issued_at: __, ...fields } = BODIES['start-stream'].properties
+  for (const name of Object.keys(fields)) {
+    t.match(out, new RegExp(`^ {2}--${name.replaceAll('_', '-')}( <value>)? `, 'm'))
+  }
+  t.match(out.replaceAll(/\s+/g, ' '), 'a whole number from 20 to 8000')
+})
+
+t.test('start, stop and status refuse what is no stream id, and what is no URL', async (t) => {
+  for (const name of ['start', 'stop', 'status']) {
+    t.match(await millrace(name), { code: 'commander.missingArgument' })
+    t.match(await millrace(name, 'a/b'), {
+      code: 'commander.invalidArgument',
+      err: /studio|stream/,
+    })
+  }
+  const { err } = await millrace('streams', '--url', 'live.example.org:8080')
+  t.match(err, 'Expected an http or https URL.')
 })
 
 t.test('an unknown option has the one that was meant, and names no value', async (t) => {

@@ -5,19 +5,26 @@ import { startupGuide } from '../../src/service/startup-guide.ts'
 
 const SECRETS = { hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) }
 
-function guide(options: Partial<GivenSettings>, program = '/usr/bin/millrace'): string {
+function guide(
+  options: Partial<GivenSettings>,
+  program = '/usr/bin/millrace',
+  execArgv: string[] = [],
+): string {
   const config = completeSettings({ ...SECRETS, public: { host: 'live.example' }, ...options })
-  return startupGuide(config, { httpPort: 8080, srtPort: 10080 }, program)
+  const process = { argv: ['/usr/bin/node', program, 'serve'], execArgv }
+  return startupGuide(config, { httpPort: 8080, srtPort: 10080 }, process)
 }
 
 t.test('has the URLs, and a command that starts a stream', async (t) => {
   const text = guide({})
   t.match(text, /^ {2}Encoders +srt:\/\/live\.example:10080$/m)
   t.match(text, /^ {2}Browsers +http:\/\/live\.example:8080\/watch\/\{stream_id\}$/m)
-  t.match(text, /^ {2}curl http:\/\/live\.example:8080\/api\/start-stream /m)
-  t.match(text, '$(millrace sign "$BODY")')
+  t.match(text, /^ {2}API +http:\/\/live\.example:8080\/api$/m)
+  t.match(text, /^ {2}millrace start studio$/m)
   t.notMatch(text, /Dashboard|Metrics/)
-  t.match(guide({}, 'dist/cli.js'), '$(node dist/cli.js sign "$BODY")')
+  const settings = '--env-file=/home/me/millrace.env'
+  const checkout = guide({}, 'dist/cli.js', ['--max-old-space-size=400', settings])
+  t.match(checkout, `\n  node ${settings} dist/cli.js start studio\n`)
 })
 
 t.test(

@@ -17,7 +17,7 @@ import { requireTool } from '../support/tools.ts'
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 t.test('a stream that is started and published as README.md says is played', async (t) => {
-  if (!requireTool(t, 'curl', 'ffmpeg')) return
+  if (!requireTool(t, 'ffmpeg')) return
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
   const commands = Array.from(readme.matchAll(/```sh\n([^]*?)```/g), ([, text]) => text!)
   const find = (part: string) => commands.find((text) => text.includes(part))!
@@ -35,20 +35,19 @@ t.test('a stream that is started and published as README.md says is played', asy
   await until('the service listens', () => service.output().includes('"msg":"listening"'))
   t.equal(statSync(join(home, 'millrace.env')).mode & 0o777, 0o600, 'only its user reads secrets')
 
-  const call = find('start-stream').replace('http://127.0.0.1:8080', url)
-  const { stdout } = await promisify(execFile)('bash', ['-c', call], {
+  const { stdout } = await promisify(execFile)('bash', ['-c', find('start studio')], {
     cwd: ROOT,
     env: { ...process.env, ...env },
   })
-  const { data } = JSON.parse(stdout) as { data: { srt_url: string; master_url: string } }
+  const [, srtUrl, masterUrl] = /^SRT URL +(\S+)$[^]*^Players +(\S+)$/m.exec(stdout)!
 
-  const publish = find('testsrc2').replace('srt://…', data.srt_url)
+  const publish = find('testsrc2').replace('srt://…', srtUrl!)
   const encoder = start(t, 'bash', ['-c', publish])
   await until('a part is listed', async () => {
-    const master = await fetch(data.master_url)
+    const master = await fetch(masterUrl!)
     const [uri] = /^cmaf-video-1\.m3u8/m.exec(await master.text()) ?? []
     if (uri === undefined) return false
-    const playlist = await fetch(new URL(uri, data.master_url))
+    const playlist = await fetch(new URL(uri, masterUrl))
     return (await playlist.text()).includes('#EXT-X-PART:')
   })
   const secret = /^HMAC_SECRET=(.*)$/m.exec(readFileSync(join(home, 'millrace.env'), 'utf8'))![1]!
