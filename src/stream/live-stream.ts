@@ -82,8 +82,8 @@ export interface StreamEvents {
 
 /**
  * Commands: `configure`, `switchSource`, `renewKey`, `publish`, `disconnect`, `read`, `unread`, `closeReaders`,
- * `reportPush`, `warn`, `endWarning`, and `tick` about 4 times a second; at the end `stop`, `discard`, or `leave` alone.
- * All else are queries. Events: `StreamEvents`.
+ * `reportPush`, `reportInterruption`, `warn`, `endWarning`, and `tick` about 4 times a second; at the end `stop`, `discard`,
+ * or `leave` alone. All else are queries. Events: `StreamEvents`.
  *
  * ```
  * payloads ─► Publication ─┬─► SteadyTracks ─► Packager ─► LivePresentation ─► files
@@ -331,6 +331,12 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (this.status === 'STOPPED') return
     const event = { remote, ...(lost && { lost }) }
     this.#events.run(() => this.#events.push(() => this.emit('push', event)))
+  }
+
+  /** The encoder has gone with the process that the stream continues. */
+  reportInterruption(): void {
+    if (this.status === 'STOPPED') return
+    this.#events.run(() => this.#events.push(() => this.emit('interrupted', { reason: 'timeout' })))
   }
 
   /** Warns the operator of what was seen elsewhere. */

@@ -433,6 +433,15 @@ t.test(
   },
 )
 
+t.test('tells that the encoder of an earlier process has gone, unless it is over', async (t) => {
+  const { stream, events } = setUp()
+  stream.reportInterruption()
+  t.strictSame(events, ['interrupted: timeout'])
+  stream.stop('api')
+  stream.reportInterruption()
+  t.strictSame(events.slice(1), ['end: api'])
+})
+
 t.test(
   'an encoder above the limit of the bitrate is warned at 80 %, then disconnected',
   async (t) => {

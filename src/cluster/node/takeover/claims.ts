@@ -115,9 +115,7 @@ export class Claims {
       if (registered === undefined) return
       const stream = await this.#claimRegistered(registered, { lingering: true })
       // Receivers that were told that the stream is live are told that it is not.
-      if (stream !== undefined && registered.status === 'STREAMING') {
-        stream.emit('interrupted', { reason: 'timeout' })
-      }
+      if (registered.status === 'STREAMING') stream?.reportInterruption()
     })
   }
 
