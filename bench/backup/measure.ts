@@ -5,6 +5,7 @@
  * @module
  */
 import { randomBytes } from 'node:crypto'
+import { machineClock } from '../../src/timing/clock.ts'
 import { Redis } from '../../src/cluster/registry/redis.ts'
 import { SegmentBackup } from '../../src/cluster/node/backup/segment-backup.ts'
 import { startRedis } from '../../test/peers/support/redis.ts'
@@ -41,7 +42,12 @@ export async function measureBackup({ streams, bitsPerSecond }: BackupLoad): Pro
   try {
     const { url } = await startRedis({ teardown: (end) => ends.push(end) })
     const redis = new Redis({ url, timeoutMs: 5000 })
-    const backup = new SegmentBackup({ urls: [url], maxBytes: 1e9, onLost: () => undefined })
+    const backup = new SegmentBackup({
+      urls: [url],
+      maxBytes: 1e9,
+      onLost: () => undefined,
+      clock: machineClock,
+    })
     ends.push(
       () => redis.close(),
       () => backup.close(),

@@ -82,7 +82,7 @@ export class ClusterMember implements Cluster {
     const redis = new Redis({ url: redisUrl })
     const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK, maxStreams })
     const registered = new RegisteredStreams({ ...shared, streams })
-    const backup = clusterBackup ? new MediaBackup(config, logger) : undefined
+    const backup = clusterBackup ? new MediaBackup(config, logger, machineClock) : undefined
     this.#ports = new RegisteredPorts({
       registry,
       range: parsePortRange(config.srt.streamPorts),

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { machineClock } from '../../../timing/clock.ts'
+import type { Clock } from '../../../timing/clock.ts'
 import type { Handover } from '../../registry/registered.ts'
 import { SegmentBackup, type BackupReport, type ListedMedia } from './segment-backup.ts'
 import type { Config } from '../../../config/schema.ts'
@@ -41,12 +41,16 @@ type Followed = Pick<LiveStream, 'id' | 'files' | 'checkpoint' | 'on'>
 export class MediaBackup {
   readonly #segments: SegmentBackup
   readonly #config: Config
+  readonly #clock: Pick<Clock, 'nowUs'>
 
-  constructor(config: Config, logger: Logger) {
+  /** @param clock  see `SegmentBackup` */
+  constructor(config: Config, logger: Logger, clock: Pick<Clock, 'nowUs'>) {
     const { redisUrl, redisBackupUrls, cache } = config
     this.#config = config
+    this.#clock = clock
     this.#segments = new SegmentBackup({
       urls: parseRedisUrls(redisBackupUrls || redisUrl),
+      clock,
       maxBytes: cache.maxMib * 1024 * 1024 * WAITING_SHARE,
       onLost: (reason) => logger.warn({ reason }, 'the backup of segments does not answer'),
     })
@@ -73,12 +77,12 @@ export class MediaBackup {
   async read(handover: Handover): Promise<MediaSource> {
     const checkpoint = checkpointOf(handover, streamSettings(this.#config))
     const ttlMs = this.#lifetimes(checkpoint).listedMs
-    const untilUs = machineClock.nowUs() + READ_MS * 1000
+    const untilUs = this.#clock.nowUs() + READ_MS * 1000
     // Players are near the end of the playlist.
     const newestFirst = mediaIn(checkpoint.rows).toReversed()
     const isListed = ({ mediaSequence }: KeptMedia) => mediaSequence >= checkpoint.listedFrom
     const read = async (segments: readonly KeptMedia[]) => {
-      const timeoutMs = Math.ceil((untilUs - machineClock.nowUs()) / 1000)
+      const timeoutMs = Math.ceil((untilUs - this.#clock.nowUs()) / 1000)
       if (timeoutMs <= 0) return NOTHING
       const files = [...initsOf(segments), ...segments]
       return this.#segments.read(handover.stream.id, files, { timeoutMs, ttlMs })

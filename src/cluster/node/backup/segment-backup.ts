@@ -8,7 +8,7 @@
  */
 import { totalBytes } from '../../../binary/total-bytes.ts'
 import { createHash } from 'node:crypto'
-import { machineClock } from '../../../timing/clock.ts'
+import type { Clock } from '../../../timing/clock.ts'
 import { withTimeout } from '../../../timing/time-limit.ts'
 import { Redis, type Argument } from '../../registry/redis.ts'
 
@@ -19,6 +19,8 @@ interface SegmentBackupOptions {
   readonly maxBytes: number
   /** Called when a server cannot be reached, or no longer. */
   readonly onLost: (reason: string) => void
+  /** That of `Redis.awaySinceUs`. */
+  readonly clock: Pick<Clock, 'nowUs'>
 }
 
 interface BackedUpFile {
@@ -71,6 +73,7 @@ interface Server {
 export class SegmentBackup {
   readonly #servers: readonly Server[]
   readonly #maxBytes: number
+  readonly #clock: Pick<Clock, 'nowUs'>
   readonly #pending = new Set<Promise<void>>()
   #waitingBytes = 0
   #writtenBytes = 0
@@ -79,8 +82,9 @@ export class SegmentBackup {
   #readBytes = 0
 
   /** @throws {MillraceError} `CONFIG_INVALID` for a URL of another shape */
-  constructor({ urls, maxBytes, onLost }: SegmentBackupOptions) {
+  constructor({ urls, maxBytes, onLost, clock }: SegmentBackupOptions) {
     this.#maxBytes = maxBytes
+    this.#clock = clock
     this.#servers = urls.map((url) => {
       const redis = new Redis({ url, timeoutMs: WRITE_MS })
       redis.on('lost', onLost)
@@ -139,8 +143,8 @@ export class SegmentBackup {
     const found = new Map<string, readonly Buffer[]>()
     const { redis } = this.#serverOf(streamId)
     // A server that is away delays one stream, not each of many.
-    const untilUs = (redis.awaySinceUs ?? machineClock.nowUs()) + timeoutMs * 1000
-    const leftMs = () => Math.ceil((untilUs - machineClock.nowUs()) / 1000)
+    const untilUs = (redis.awaySinceUs ?? this.#clock.nowUs()) + timeoutMs * 1000
+    const leftMs = () => Math.ceil((untilUs - this.#clock.nowUs()) / 1000)
     if (leftMs() > 0) await redis.ready(leftMs()).catch(() => undefined)
     if (!redis.isReady) return found
     const limits = { timeoutMs: leftMs(), binary: true }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { machineClock } from '../../../../../src/timing/clock.ts'
 import { SegmentBackup } from '../../../../../src/cluster/node/backup/segment-backup.ts'
 import { linkTo } from '../../../support/cluster.ts'
 import { ask, startRedis } from '../../../support/redis.ts'
@@ -12,7 +13,12 @@ const READ = { ...KEEP, timeoutMs: 5000 }
 
 function openBackup(t: Test, urls: readonly string[], maxBytes = 1e8) {
   const lost: string[] = []
-  const backup = new SegmentBackup({ urls, maxBytes, onLost: (reason) => lost.push(reason) })
+  const backup = new SegmentBackup({
+    urls,
+    maxBytes,
+    onLost: (reason) => lost.push(reason),
+    clock: machineClock,
+  })
   t.teardown(() => backup.close())
   backup.connect()
   return { backup, lost }
@@ -60,47 +66,6 @@ t.test('another process reads the bytes of a segment', async (t) => {
   })
 })
 
-t.test('an init segment is there for as long as the latest segment with it', async (t) => {
-  if (!requireTool(t, 'redis-server')) return
-  const { url, port } = await startRedis(t)
-  const { backup } = openBackup(t, [url])
-  await isOpen(backup)
-  const init = { uri: 'e-v1-0f1e2d3c4b5a.mp4', chunks: [randomBytes(700), randomBytes(70)] }
-  const segments = ['e-v1-7.m4s', 'e-v1-8.m4s'].map((uri, index) => {
-    const segment = { uri, chunks: [randomBytes(1000)], init, onDone: () => undefined }
-    backup.write('studio', { ...segment, ttlMs: (index + 1) * 60_000 })
-    return { uri, sizeBytes: 1000 }
-  })
-  await backup.flush(5000)
-  t.equal(backup.report.writtenBytes, 2 * (770 + 1000))
-  t.match(await ask(port, `PTTL mr:{studio}:media:${init.uri}`), /^:1[12]\d{4}\r/)
-  await ask(port, 'DEL mr:{studio}:media:e-v1-7.m4s')
-
-  const other = openBackup(t, [url]).backup
-  const absent = { uri: 'e-a1-0f1e2d3c4b5a.mp4' }
-  const found = await other.read('studio', [init, absent, ...segments], READ)
-  t.strictSame([...found.keys()].toSorted(), [init.uri, 'e-v1-8.m4s'])
-  t.ok(Buffer.concat(found.get(init.uri)!).equals(Buffer.concat(init.chunks)), 'once')
-})
-
-t.test('memory is in use until its segment is written', async (t) => {
-  if (!requireTool(t, 'redis-server')) return
-  const { url, program } = await startRedis(t)
-  const { backup } = openBackup(t, [url], 1_000_000)
-  await isOpen(backup)
-  program.kill('SIGSTOP')
-  const segments = Array.from({ length: 10 }, (_, n) => write(backup, 'studio', `${n}`, [150_000]))
-  t.match(backup.report, { waitingBytes: 900_000, droppedBytes: 600_000 }, 'bounded')
-  t.strictSame(
-    segments.map(({ isDone }) => isDone),
-    [false, false, false, false, false, false, true, true, true, true],
-  )
-  program.kill('SIGCONT')
-  await backup.flush(5000)
-  t.ok(segments.every(({ isDone }) => isDone))
-  t.match(backup.report, { waitingBytes: 0, writtenBytes: 900_000, droppedBytes: 600_000 })
-})
-
 t.test('a server that hangs, or is away, holds up nobody', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const { url, program } = await startRedis(t)
@@ -139,53 +104,4 @@ t.test('a server that is lost again before it was steady holds up nobody either'
   const read = backup.read('studio', [], limit)
   const first = await Promise.race([read.then(() => 'nothing'), setImmediate('a wait')])
   t.equal(first, 'nothing')
-})
-
-t.test('a reader waits for a connection that is being made', async (t) => {
-  if (!requireTool(t, 'redis-server')) return
-  const redis = await startRedis(t)
-  await ask(redis.port, 'RPUSH mr:{studio}:media:e-1.ts abc')
-  const link = await linkTo(t, redis)
-  link.cut()
-  const { backup, lost } = openBackup(t, [link.url])
-  const read = backup.read('studio', [{ uri: 'e-1.ts', sizeBytes: 3 }], READ)
-  await until('an attempt', () => lost.length > 0)
-  link.mend()
-  t.equal((await read).size, 1)
-})
-
-t.test('a stream has one server, and the streams are spread over all', async (t) => {
-  if (!requireTool(t, 'redis-server')) return
-  const [one, two] = [await startRedis(t), await startRedis(t)]
-  const { backup } = openBackup(t, [one.url, two.url])
-  const ids = Array.from({ length: 20 }, (_, n) => `studio-${n}`)
-  for (const id of ids) {
-    await isOpen(backup, id)
-    for (const uri of ['e-1.ts', 'e-2.ts']) write(backup, id, uri, [188])
-  }
-  await backup.flush(5000)
-  const keysOf = async (port: number) =>
-    new Set((await ask(port, 'KEYS *')).match(/studio-\d+/g)?.map(String))
-  const [first, second] = [await keysOf(one.port), await keysOf(two.port)]
-  t.ok(first.size > 0 && second.size > 0)
-  t.equal(first.size + second.size, ids.length)
-
-  two.program.kill('SIGKILL')
-  const other = openBackup(t, [one.url, two.url]).backup
-  const listed = [{ uri: 'e-2.ts', sizeBytes: 188 }]
-  const [id] = [...first]
-  t.equal((await other.read(id!, listed, READ)).size, 1, 'without the other server')
-})
-
-t.test('a server that does not answer holds a flush up for its time limit alone', async (t) => {
-  if (!requireTool(t, 'redis-server')) return
-  const { url, port } = await startRedis(t)
-  const { backup } = openBackup(t, [url])
-  await isOpen(backup)
-  await ask(port, 'CLIENT PAUSE 500')
-  const { sizeBytes } = write(backup, 'studio', 'e-7.ts', [188])
-  await backup.flush(20)
-  t.equal(backup.report.waitingBytes, sizeBytes)
-  await backup.flush(5000)
-  t.match(backup.report, { waitingBytes: 0, writtenBytes: sizeBytes })
 })

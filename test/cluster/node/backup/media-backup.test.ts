@@ -1,37 +1,33 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import t from 'tap'
-import type { Handover } from '../../../../../src/cluster/registry/registered.ts'
-import { completeSettings } from '../../../../../src/config/complete-settings.ts'
-import type {
-  CheckpointChange,
-  StreamCheckpoint,
-} from '../../../../../src/hls/playlist/checkpoint.ts'
-import type { FileStore } from '../../../../../src/hls/store/file-store.ts'
-import { createStreamFile } from '../../../../../src/hls/store/stream-file.ts'
-import { createLogger } from '../../../../../src/logger.ts'
-import { MediaBackup } from '../../../../../src/cluster/node/backup/media-backup.ts'
+import { machineClock } from '../../../../src/timing/clock.ts'
+import type { Handover } from '../../../../src/cluster/registry/registered.ts'
+import { completeSettings } from '../../../../src/config/complete-settings.ts'
+import type { CheckpointChange, StreamCheckpoint } from '../../../../src/hls/playlist/checkpoint.ts'
+import type { FileStore } from '../../../../src/hls/store/file-store.ts'
+import { createStreamFile } from '../../../../src/hls/store/stream-file.ts'
+import { createLogger } from '../../../../src/logger.ts'
+import { MediaBackup } from '../../../../src/cluster/node/backup/media-backup.ts'
 import {
   encodeHead,
   encodeRows,
-} from '../../../../../src/cluster/node/registered/registered-checkpoint.ts'
-import type { LiveStream } from '../../../../../src/stream/live-stream.ts'
-import { until } from '../../../../support/until.ts'
-import { startRedis } from '../../../support/redis.ts'
-import { requireTool } from '../../../support/tools.ts'
+} from '../../../../src/cluster/node/registered/registered-checkpoint.ts'
+import type { LiveStream } from '../../../../src/stream/live-stream.ts'
+import { until } from '../../../support/until.ts'
+import { MemoryRedis } from './memory-redis.ts'
 
 const INIT = 'e-v1-0f1e2d3c4b5a.mp4'
 
 t.test('the next owner reads the init segments of the segments that it reads', async (t) => {
-  if (!requireTool(t, 'redis-server')) return
-  const { url: redisUrl } = await startRedis(t)
+  const { url: redisUrl } = await new MemoryRedis().listen(t)
   const secret = () => randomBytes(32).toString('hex')
   const config = completeSettings({
     ...{ hmacSecret: secret(), jwtSecret: secret(), clusterSecret: secret() },
     ...{ redisUrl, clusterBackup: true },
   })
   const open = async () => {
-    const backup = new MediaBackup(config, createLogger('silent'))
+    const backup = new MediaBackup(config, createLogger('silent'), machineClock)
     t.teardown(() => backup.close())
     backup.connect()
     return backup
