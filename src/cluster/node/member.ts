@@ -26,7 +26,7 @@ import { logRegistry, Redis } from '../registry/redis.ts'
 import { decodeOptions } from '../registry/registered-options.ts'
 import { Registry } from '../registry/registry.ts'
 import { Adoption } from './takeover/adoption.ts'
-import { callNode } from './call-node.ts'
+import { callNode, type NodeRequest } from './call-node.ts'
 import { Claims, parseYieldRequest, type YieldRequest } from './takeover/claims.ts'
 import { ClusterControl } from './control/cluster-control.ts'
 import { Drain } from './takeover/drain.ts'
@@ -79,6 +79,7 @@ export class ClusterMember implements Cluster {
     const { redisUrl, role, hls, maxStreams, clusterBackup, cache } = config
     const shared = sharedSettings(settings, systemClock)
     const node = this.#node
+    const call = (request: NodeRequest) => callNode(calls, request)
     const redis = new Redis({ url: redisUrl })
     const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK, maxStreams })
     const registered = new RegisteredStreams({ ...shared, streams })
@@ -123,7 +124,7 @@ export class ClusterMember implements Cluster {
       node,
       registry,
       owned: this.#owned,
-      call: (request) => callNode(calls, request),
+      call,
       readMedia: backup && ((handover) => backup.read(handover)),
       readRoom: () => streams.room,
       continueStream: (handover, mediaOf) => {
@@ -138,7 +139,7 @@ export class ClusterMember implements Cluster {
       node,
       registry,
       redis,
-      calls,
+      call,
       streams,
       registered,
       ports: this.#ports,

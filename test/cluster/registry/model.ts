@@ -170,12 +170,18 @@ export class RegistryModel {
       })
   }
 
+  listLiveNodes(): RegisteredNode[] {
+    return this.listNodes().filter(({ isLive }) => isLive)
+  }
+
   start(
     id: string,
     {
       options,
+      kept = {},
       ...key
     }: Pick<Restoration, 'options' | 'keyExpiresAtMs'> & {
+      kept?: UncheckedOptions
       keyIssuedAtMs?: number
       backup?: boolean
       publishPort?: number
@@ -245,6 +251,7 @@ export class RegistryModel {
       ...stream,
       keyIssuedAtMs,
       options: {
+        ...kept,
         ...stream.options,
         ...(publishPort !== undefined && { publishPort }),
         ...options,

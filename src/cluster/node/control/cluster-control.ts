@@ -5,7 +5,7 @@
  * @module
  */
 import type { Archive } from '../../../archive/archive.ts'
-import type { NodeCalls } from '../../../auth/node-calls.ts'
+import type { NodeRequest } from '../call-node.ts'
 import type { Redis } from '../../registry/redis.ts'
 import { sendCommand } from '../../registry/node-commands.ts'
 import type { RegisteredStream } from '../../registry/registered.ts'
@@ -61,8 +61,8 @@ interface ControlOptions
     'start' | 'update' | 'stop' | 'revokeKey' | 'get' | 'list' | 'listNodes' | 'listLiveNodes'
   >
   readonly redis: Pick<Redis, 'command'>
-  /** Signs calls at other nodes; undefined: they are told by commands alone. */
-  readonly calls: NodeCalls | undefined
+  /** See `callNode`. */
+  readonly call: (request: NodeRequest) => Promise<unknown>
   readonly streams: Pick<Streams, 'find' | 'room'>
   readonly registered: Pick<RegisteredStreams, 'refresh'>
   readonly ports: Pick<RegisteredPorts, 'invalidate'>
@@ -171,7 +171,7 @@ export class ClusterControl implements StreamControl {
   }
 
   async status(streamId: string): Promise<StreamRecord> {
-    const { registry, calls } = this.#options
+    const { registry, call } = this.#options
     const local = this.#local(streamId)
     // A stopped stream may have been started again on another node.
     if (local !== undefined && local.status !== 'STOPPED') return local
@@ -179,7 +179,7 @@ export class ClusterControl implements StreamControl {
       const registered = this.#known(await registry.get(streamId))
       if (this.#isOwn(registered)) return local ?? this.#stored(registered)
       const request = { streamIds: [streamId], refresh: false }
-      const responses = await askRecords(calls, registered.ownerUrl, request)
+      const responses = await askRecords(call, registered.ownerUrl, request)
       return responses?.get(streamId) ?? this.#stored(registered)
     } catch (error) {
       if (local !== undefined && isAway(error)) return local
@@ -211,7 +211,7 @@ export class ClusterControl implements StreamControl {
 
   /** Asks the owners of streams for their records, all at once. */
   async #askAll(streams: readonly RegisteredStream[]): Promise<ReadonlyMap<string, StreamRecord>> {
-    const { registry, calls } = this.#options
+    const { registry, call } = this.#options
     const others = streams.filter((each) => each.owner !== undefined && !this.#isOwn(each))
     if (others.length === 0) return new Map()
     const nodes = await registry.listLiveNodes()
@@ -219,7 +219,7 @@ export class ClusterControl implements StreamControl {
       nodes.map(async ({ node, url }) => {
         const streamIds = others.filter(({ owner }) => owner === node).map(({ id }) => id)
         if (streamIds.length === 0) return undefined
-        return askRecords(calls, url, { streamIds, refresh: false })
+        return askRecords(call, url, { streamIds, refresh: false })
       }),
     )
     return new Map(responses.flatMap((response) => [...(response ?? [])]))
@@ -231,14 +231,14 @@ export class ClusterControl implements StreamControl {
    * @returns its record; undefined without an owner that answers
    */
   async #tell(registered: RegisteredStream): Promise<StreamRecord | undefined> {
-    const { redis, calls } = this.#options
+    const { redis, call } = this.#options
     const { id, owner, ownerUrl } = registered
     if (owner === undefined) return undefined
     if (this.#isOwn(registered)) {
       this.#options.registered.refresh(registered)
       return this.#local(id)
     }
-    const responses = await askRecords(calls, ownerUrl, { streamIds: [id], refresh: true })
+    const responses = await askRecords(call, ownerUrl, { streamIds: [id], refresh: true })
     if (responses === undefined) {
       // It is in the registry already: an owner that lives learns of it with its next segment at the latest.
       await sendCommand(redis, owner, { refresh: id }).catch(() => undefined)

@@ -5,8 +5,7 @@
  */
 import { Type } from 'typebox'
 import { Check } from 'typebox/value'
-import { callNode } from '../call-node.ts'
-import type { NodeCalls } from '../../../auth/node-calls.ts'
+import type { NodeRequest } from '../call-node.ts'
 import { MAX_PAGE_STREAMS, StreamId } from '../../../api/requests.ts'
 import { MillraceError } from '../../../errors.ts'
 import type { RegisteredStream } from '../../registry/registered.ts'
@@ -34,16 +33,19 @@ interface RecordRequest {
   readonly refresh: boolean
 }
 
-/** @returns records of those streams that the node owns; undefined if it does not answer */
+/**
+ * @param call  see `callNode`
+ * @returns records of those streams that the node owns; undefined if it does not answer
+ */
 export async function askRecords(
-  calls: NodeCalls | undefined,
+  call: (request: NodeRequest) => Promise<unknown>,
   url: string | undefined,
   request: RecordRequest,
 ): Promise<ReadonlyMap<string, StreamRecord> | undefined> {
-  if (calls === undefined || url === undefined) return undefined
+  if (url === undefined) return undefined
   try {
     const asked = { url, call: RECORDS, body: request, timeoutMs: RESPONSE_MS }
-    const { records } = (await callNode(calls, asked)) as { records: readonly StreamRecord[] }
+    const { records } = (await call(asked)) as { records: readonly StreamRecord[] }
     return new Map(records.map((record) => [record.streamId, parseRecord(record)]))
   } catch {
     return undefined

@@ -61,6 +61,7 @@ const operation = fc.oneof(
     backup: flag,
     port: fc.constantFrom(undefined, 5000, 5001),
     isProtected: flag,
+    isKept: flag,
   }),
   fc.record({ type: fc.constant('update' as const), id, value: small }),
   fc.record({
@@ -205,7 +206,8 @@ function callsOf(
       const keyExpiresAtMs = START_MS + step.keyMs
       const keyIssuedAtMs = keyExpiresAtMs - 10 * LEASE_MS
       const { backup, isProtected, port } = step
-      const asked = { backup, isProtected, ...(port !== undefined && { publishPort: port }) }
+      const kept = step.isKept ? { s0: [step.value], k0: [step.value] } : {}
+      const asked = { backup, isProtected, kept, ...(port !== undefined && { publishPort: port }) }
       return [(r) => r.start(step.id, { options, keyExpiresAtMs, keyIssuedAtMs, ...asked })]
     }
     case 'use-key':

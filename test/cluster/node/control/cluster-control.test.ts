@@ -1,46 +1,39 @@
 /**
- * Calls of the API on any node, over a real Redis, with nodes that own streams or do not answer.
+ * Calls of the API on any node, over real HTTP and a registry in memory, with nodes that own streams or do not answer.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { keyIdOf, parseKeyId } from '../../../../../src/auth/key-list.ts'
-import { verifyStreamKey } from '../../../../../src/auth/stream-key.ts'
-import { systemClock } from '../../../../../src/timing/clock.ts'
-import { CommandReader } from '../../../../../src/cluster/registry/node-commands.ts'
-import { NodeCalls } from '../../../../../src/auth/node-calls.ts'
-import { Redis, unavailable } from '../../../../../src/cluster/registry/redis.ts'
-import { Outboxes } from '../../../../../src/cluster/registry/outboxes.ts'
-import type { EndpointName } from '../../../../../src/api/endpoints.ts'
-import { SegmentCache } from '../../../../../src/hls/store/segment-cache.ts'
-import { ClusterControl } from '../../../../../src/cluster/node/control/cluster-control.ts'
-import { RegisteredStreams } from '../../../../../src/cluster/node/registered/registered-streams.ts'
-import { Records } from '../../../../../src/service/records.ts'
-import { Streams } from '../../../../../src/service/streams.ts'
-import type { Encoder } from '../../../../../src/stream/publication.ts'
-import { openRegistry } from '../../registry/open-registry.ts'
-import { MemoryService, SECRET, signedCall, startApp } from '../../../../http/memory-service.ts'
-import { PUBLISHER_REPORT } from '../../../../stream/publisher-report.ts'
-import { startRedis } from '../../../support/redis.ts'
-import { callApi, tryApi } from '../../../../support/service.ts'
-import { until } from '../../../../support/until.ts'
+import { keyIdOf, parseKeyId } from '../../../../src/auth/key-list.ts'
+import { verifyStreamKey } from '../../../../src/auth/stream-key.ts'
+import { systemClock } from '../../../../src/timing/clock.ts'
+import { callNode } from '../../../../src/cluster/node/call-node.ts'
+import { NodeCalls } from '../../../../src/auth/node-calls.ts'
+import type { EndpointName } from '../../../../src/api/endpoints.ts'
+import { SegmentCache } from '../../../../src/hls/store/segment-cache.ts'
+import { ClusterControl } from '../../../../src/cluster/node/control/cluster-control.ts'
+import { RegisteredStreams } from '../../../../src/cluster/node/registered/registered-streams.ts'
+import { Records } from '../../../../src/service/records.ts'
+import { Streams } from '../../../../src/service/streams.ts'
+import type { Encoder } from '../../../../src/stream/publication.ts'
+import { MemoryService, SECRET, signedCall, startApp } from '../../../http/memory-service.ts'
+import { PUBLISHER_REPORT } from '../../../stream/publisher-report.ts'
+import { callApi, tryApi } from '../../../support/service.ts'
+import { MemoryRegistry } from '../../registry/memory-registry.ts'
 
 const JWT_SECRET = 'j'.repeat(32)
 const calls = new NodeCalls(() => ['c'.repeat(32)], systemClock)
 const STUDIO = { stream_id: 'studio' }
 const NEXT = { options: {}, keyExpiresAtMs: Date.now() + 3_600_000 }
 
-async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [JWT_SECRET]) {
-  const redis = new Redis({ url: redisUrl, timeoutMs: 5000 })
-  t.teardown(() => redis.close())
-  redis.connect()
-  await until('a connection', () => redis.isReady)
-  const registry = openRegistry(redis, { leaseMs: 60_000 })
+async function startNode(t: Test, memory: MemoryRegistry, node: string) {
+  const registry = memory.calls
+  /** Commands to other nodes, as Redis gets them. */
+  const commands: string[][] = []
   const settings = {
     ...{ formats: ['ts', 'cmaf'] as const, segmentSec: 1, maxSegmentSec: 10 },
     ...{ playlistSegments: 6, lingerSec: 60, lowLatency: true, partMs: 200 },
     ...{ reconnectGraceSec: 120, hasPlaybackSecret: false, webhookUrls: ['http://default/'] },
     clock: systemClock,
-    readJwtSecrets: () => jwtSecrets as [string, ...string[]],
+    readJwtSecrets: () => [JWT_SECRET] as const,
     readClusterSecrets: () => ['c'.repeat(32)],
   }
   const streams = new Streams({
@@ -61,7 +54,10 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
     publishAt: () => '',
   }
   const control = new ClusterControl({
-    ...{ ...settings, node, registry, redis, calls, streams, registered, urls },
+    ...{ ...settings, node, registry, streams, registered, urls },
+    // The machine may be busy.
+    call: (request) => callNode(calls, { ...request, timeoutMs: 120_000 }),
+    redis: { command: async (args) => commands.push(args.map(String)) },
     ...{ srt: { streamPorts: '', passphrase: '' }, ports: { invalidate: () => undefined } },
     slates: { load: async () => undefined },
     srtCaller: { check: () => undefined },
@@ -118,12 +114,11 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
     stream.publish(encoder)
     return { stream, isClosed: () => isClosed }
   }
-  const unannounced = () => new Outboxes({ redis, settleMs: 0 }).unannounced(node, 10)
   return {
     node,
     registry,
-    redis,
-    unannounced,
+    commands,
+    unannounced: () => memory.model.outboxes.unannounced(node, 10),
     streams,
     control,
     app,
@@ -136,9 +131,9 @@ async function startNode(t: Test, redisUrl: string, node: string, jwtSecrets = [
 }
 
 async function startCluster(t: Test) {
-  const redis = await startRedis(t)
-  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((name) => startNode(t, redis.url, name)))
-  return { redis, a: a!, b: b!, c: c! }
+  const memory = new MemoryRegistry(systemClock)
+  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((name) => startNode(t, memory, name)))
+  return { memory, a: a!, b: b!, c: c! }
 }
 
 const claimsOf = (streamKey: string) =>
@@ -332,7 +327,7 @@ t.test('a stream without an owner stops on any node, with one webhook', async (t
   await a.api('start-stream', { ...STUDIO, webhook_urls: ['http://one/'] })
   t.match((await b.api('stop-stream')).body.data, { status: 'STOPPED', playlist: {} })
   t.match((await c.api('stop-stream')).body.data, { status: 'STOPPED' })
-  const ends = await a.unannounced()
+  const ends = a.unannounced()
   t.match(ends, [{ streamId: 'studio', reason: 'api', webhookUrls: ['http://one/'] }])
   t.equal(ends.length, 1)
   const revoked = await c.tried('stop-stream', { stream_id: 'other', revoke: true })
@@ -340,7 +335,7 @@ t.test('a stream without an owner stops on any node, with one webhook', async (t
 })
 
 t.test('an owner that does not answer leaves stale records, and finds its commands', async (t) => {
-  const { redis, a, b } = await startCluster(t)
+  const { a, b } = await startCluster(t)
   await a.api('start-stream')
   const owner = await b.claim()
   await b.join('http://127.0.0.1:1')
@@ -354,14 +349,13 @@ t.test('an owner that does not answer leaves stale records, and finds its comman
   t.equal(owner.isClosed(), false)
   t.match((await a.api('stop-stream')).body.data, { status: 'STOPPED', stale: true })
   t.equal(owner.stream.status, 'STREAMING')
-  const reader = new CommandReader({ url: redis.url }, 'b', async (command) =>
-    b.control.refresh((command as { refresh: string }).refresh),
-  )
-  t.teardown(() => reader.close())
-  reader.start()
-  await until('stopped', () => owner.stream.status === 'STOPPED')
+  const command = a.commands.at(-1) ?? []
+  t.ok(command.includes('mr:node:b:commands'))
+  t.strictSame(JSON.parse(command.at(-1)!), { refresh: 'studio' })
+  await b.control.refresh('studio')
+  t.equal(owner.stream.status, 'STOPPED')
   t.equal(owner.isClosed(), true)
-  t.strictSame(await a.unannounced(), [], 'its webhook is left to the owner')
+  t.strictSame(a.unannounced(), [], 'its webhook is left to the owner')
 })
 
 t.test('any node may announce the end of a stream whose owner is dead', async (t) => {
@@ -372,15 +366,14 @@ t.test('any node may announce the end of a stream whose owner is dead', async (t
   await b.app.close()
   t.match((await c.api('status')).body.data, { status: 'STREAMING', stale: true })
   t.match((await c.api('stop-stream')).body.data, { status: 'STOPPED', stale: true })
-  t.match(await c.unannounced(), [{ streamId: 'studio', webhookUrls: undefined }])
+  t.match(c.unannounced(), [{ streamId: 'studio', webhookUrls: undefined }])
 })
 
 t.test('without Redis calls are refused with 503, except status at the owner', async (t) => {
-  const { redis, a, b } = await startCluster(t)
+  const { memory, a, b } = await startCluster(t)
   await a.api('start-stream')
   await b.claim()
-  redis.program.child.kill('SIGKILL')
-  await until('lost', () => !a.redis.isReady && !b.redis.isReady)
+  memory.fault = 'away'
   for (const name of ['start-stream', 'stop-stream', 'kick', 'status', 'streams'] as const) {
     const reply = await a.tried(name)
     t.match(reply, { status: 503, body: { code: 'REGISTRY_UNAVAILABLE' } }, name)
@@ -388,51 +381,6 @@ t.test('without Redis calls are refused with 503, except status at the owner', a
   t.match((await b.api('status')).body.data, { status: 'STREAMING', node: 'b' })
   const { headers } = await signedCall(a.app, 'POST', '/api/start-stream', STUDIO)
   t.equal(headers['retry-after'], '1')
-})
-
-t.test('a reader of commands survives Redis, and waits without a connection', async (t) => {
-  const redis = await startRedis(t)
-  const heard: unknown[] = []
-  const reader = new CommandReader({ url: redis.url }, 'a', async (command) => {
-    heard.push(command)
-    throw new Error('ignored')
-  })
-  reader.start()
-  const { sendCommand } = await import('../../../../../src/cluster/registry/node-commands.ts')
-  const sender = new Redis({ url: redis.url })
-  t.teardown(() => sender.close())
-  sender.connect()
-  await until('a connection', () => sender.isReady)
-  for (const n of [1, 2]) await sendCommand(sender, 'a', { n })
-  await until('both', () => heard.length === 2)
-  redis.program.child.kill('SIGKILL')
-  await until('lost', () => !sender.isReady)
-  await sleep(300)
-  await startRedis(t, { port: redis.port })
-  await until('a connection', () => sender.isReady)
-  await sendCommand(sender, 'a', { n: 3 })
-  await until('the third', () => heard.length === 3)
-  t.strictSame(heard, [{ n: 1 }, { n: 2 }, { n: 3 }])
-  await reader.close()
-})
-
-t.test('a command that needs the registry waits for it', async (t) => {
-  const redis = await startRedis(t)
-  const sender = new Redis({ url: redis.url })
-  t.teardown(() => sender.close())
-  sender.connect()
-  await until('a connection', () => sender.isReady)
-  const { sendCommand } = await import('../../../../../src/cluster/registry/node-commands.ts')
-  for (const n of [1, 2]) await sendCommand(sender, 'a', { n })
-  const heard: unknown[] = []
-  const reader = new CommandReader({ url: redis.url }, 'a', async (command) => {
-    heard.push(command)
-    if (heard.length < 3) throw unavailable()
-  })
-  t.teardown(() => reader.close())
-  reader.start()
-  await until('both', () => heard.length === 4)
-  t.strictSame(heard, [{ n: 1 }, { n: 1 }, { n: 1 }, { n: 2 }])
 })
 
 t.test('a call of another node that is not as agreed is refused', async (t) => {
