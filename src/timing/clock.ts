@@ -1,8 +1,9 @@
 /**
- * Clocks. State machines take the time as an argument; their drivers read it from a `Clock`.
+ * Clocks and timers. State machines take the time as an argument; their drivers read it from a `Clock`, and wait with `Timers`.
  *
  * @module
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A monotonic clock and a wall clock. */
 export interface Clock {
@@ -10,6 +11,14 @@ export interface Clock {
   nowUs(): number
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   wallMs(): number
+}
+
+/** Waits, all in milliseconds. */
+export interface Timers {
+  /** Resolves after a time; rejects once the signal aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<unknown>
+  /** Calls `task` after each interval. @returns ends the calls */
+  every(intervalMs: number, task: () => void): () => void
 }
 
 /** Smallest step of the wall clock that counts as a jump. */
@@ -77,6 +86,14 @@ export class SteadyClock implements Clock {
 export const machineClock: Clock = {
   nowUs: () => performance.now() * 1000,
   wallMs: () => Date.now(),
+}
+
+export const machineTimers: Timers = {
+  sleep: (ms, signal) => sleep(ms, undefined, { ...(signal && { signal }) }),
+  every(intervalMs, task) {
+    const timer = setInterval(task, intervalMs)
+    return () => clearInterval(timer)
+  },
 }
 
 /** Clocks of this machine, with a steadied wall clock. */

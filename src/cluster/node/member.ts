@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { machineClock, systemClock } from '../../timing/clock.ts'
+import { machineClock, machineTimers, systemClock } from '../../timing/clock.ts'
 import { MillraceError } from '../../errors.ts'
 import { parsePortRange } from '../../config/setting-types.ts'
 import { ENCODER_SOURCES } from '../../api/records.ts'
@@ -106,6 +106,7 @@ export class ClusterMember implements Cluster {
       registry,
       describe: () => ({ node, url: this.#url, role }),
       onBegin: () => void this.#begin(logger),
+      timers: machineTimers,
     })
     this.#owned = new OwnedStreams({
       node,
@@ -119,6 +120,8 @@ export class ClusterMember implements Cluster {
       onRestored: (stream) => void this.#checkPort(stream, logger).catch(() => undefined),
       leave: (stream) => streams.leave(stream),
       reclaim: (streamId) => void this.#claims.claim(streamId).catch(() => undefined),
+      clock: machineClock,
+      timers: machineTimers,
     })
     this.#claims = new Claims({
       node,
@@ -132,6 +135,7 @@ export class ClusterMember implements Cluster {
         return registered.continueStream(handover, mediaOf)
       },
       refresh: (streamId) => this.control.refresh(streamId),
+      timers: machineTimers,
     })
     this.control = new ClusterControl({
       ...shared,
@@ -165,6 +169,7 @@ export class ClusterMember implements Cluster {
       owned: this.#owned,
       claim: (streamId) => this.#claims.claim(streamId),
       isDraining: () => this.isDraining,
+      timers: machineTimers,
     })
     this.playback = new ClusterPlayback({
       owners: new RegistryOwners(registry),
@@ -315,7 +320,7 @@ export class ClusterMember implements Cluster {
   async #begin(logger: LocalService['logger']): Promise<void> {
     const url = this.#url
     try {
-      if (await replaceEarlier(this.#registry, { node: this.#node, url })) {
+      if (await replaceEarlier(this.#registry, { node: this.#node, url }, machineTimers)) {
         logger.error({ url }, 'two nodes have this NODE_URL: calls reach one of them. Set another.')
       }
       await this.#adoption.reconcile()

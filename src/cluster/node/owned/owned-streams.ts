@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { machineClock } from '../../../timing/clock.ts'
+import type { Clock, Timers } from '../../../timing/clock.ts'
 import { OwnerWrites, type Loss } from './owner-writes.ts'
 import type { Handover, RegisteredStream } from '../../registry/registered.ts'
 import type { RunName } from '../../registry/outboxes.ts'
@@ -57,6 +57,8 @@ interface OwnedStreamsOptions {
   /** Claims a stream of this node again. */
   readonly reclaim: (streamId: string) => void
   readonly logger: Logger
+  readonly clock: Pick<Clock, 'wallMs'>
+  readonly timers: Pick<Timers, 'sleep'>
 }
 
 /** Stopped streams stay until their linger is over, since edges still read them. */
@@ -98,6 +100,7 @@ export class OwnedStreams {
   /** Begins to write what the stream does. */
   own(stream: LiveStream, { stream: registered }: Handover): void {
     const { node, registry, backup, lingerMs, logger, readLeaseSince } = this.#options
+    const { clock, timers } = this.#options
     const { id: streamId, fence, run, epoch, startedAtMs, keyExpiresAtMs, options } = registered
     const { reason } = registered
     const past = { epoch, run, startedAtMs, keyExpiresAtMs, options }
@@ -107,7 +110,8 @@ export class OwnedStreams {
       streamId,
       run,
       lingerMs,
-      clock: machineClock,
+      clock,
+      timers,
       ownership: { node, fence },
       readLeaseSince,
       readStatus: () => runningStatus(stream.status),

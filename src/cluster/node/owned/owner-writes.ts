@@ -4,8 +4,7 @@
  *
  * @module
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../../../timing/clock.ts'
+import type { Clock, Timers } from '../../../timing/clock.ts'
 import { withTimeout } from '../../../timing/time-limit.ts'
 import type { StopReason } from '../../../api/records.ts'
 import type { Advanced, Ownership, Restoration, Registry } from '../../registry/registry.ts'
@@ -39,6 +38,7 @@ export interface OwnerWritesOptions {
   readonly readWhole: () => Omit<Restoration, 'serial' | 'status' | 'awayMs'>
   /** A machine that sleeps is away, too. */
   readonly clock: Pick<Clock, 'wallMs'>
+  readonly timers: Pick<Timers, 'sleep'>
   /** Called when a registry that had lost the stream has it again, maybe without its port. */
   readonly onRestored?: () => void
   /** Called once; then nothing is written any more. */
@@ -131,7 +131,7 @@ export class OwnerWrites {
   }
 
   async #stop(reason: StopReason, announce: () => Promise<unknown>): Promise<void> {
-    const { registry, streamId, ownership, run, lingerMs } = this.#options
+    const { registry, streamId, ownership, run, lingerMs, timers } = this.#options
     const { signal } = this.#closing
     let waitMs = RETRY_MS.first
     for (let waitedMs = 0; waitedMs < STOP_MS && !signal.aborted; waitedMs += waitMs) {
@@ -149,7 +149,7 @@ export class OwnerWrites {
         if (outcome !== 'stale') await announce()
         break
       } catch {
-        await sleep(waitMs, undefined, { signal }).catch(() => undefined)
+        await timers.sleep(waitMs, signal).catch(() => undefined)
         waitMs = Math.min(2 * waitMs, RETRY_MS.max)
       }
     }
@@ -166,7 +166,7 @@ export class OwnerWrites {
         await this.#advance()
         waitMs = RETRY_MS.first
       } catch {
-        await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined)
+        await this.#options.timers.sleep(waitMs, signal).catch(() => undefined)
         waitMs = Math.min(2 * waitMs, RETRY_MS.max)
       }
     }

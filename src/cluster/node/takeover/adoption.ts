@@ -15,6 +15,7 @@
  *
  * @module
  */
+import type { Timers } from '../../../timing/clock.ts'
 import type { Registry } from '../../registry/registry.ts'
 import { watchNext } from './gone-nodes.ts'
 import { listOwned, type OwnedStreams } from '../owned/owned-streams.ts'
@@ -34,19 +35,20 @@ const RECONCILE_ROUNDS = 4
 interface AdoptionOptions {
   /** Id of this node. */
   readonly node: string
-  readonly registry: Registry
+  readonly registry: Pick<Registry, 'listLiveNodes' | 'leaveNode' | 'orphans' | 'overdue' | 'owned'>
   readonly outbox: Pick<WebhookOutbox, 'look'>
   readonly owned: Pick<OwnedStreams, 'reconcile'>
   /** See `Claims.claim`. */
   readonly claim: (streamId: string) => Promise<void>
   /** Whether this node goes away, and adopts nothing more. */
   readonly isDraining: () => boolean
+  readonly timers: Timers
 }
 
 /** Calling order: `start`, then `stop`; `reconcile` in between as well. */
 export class Adoption {
   readonly #options: AdoptionOptions
-  #timer: NodeJS.Timeout | undefined
+  #endRounds: () => void = () => undefined
   #round: Promise<void> | undefined
   #rounds = 0
   #isOver = false
@@ -56,15 +58,15 @@ export class Adoption {
   }
 
   start(): void {
-    this.#timer = setInterval(() => {
+    this.#endRounds = this.#options.timers.every(ROUND_MS, () => {
       this.#round ??= this.#adopt().finally(() => (this.#round = undefined))
-    }, ROUND_MS)
+    })
   }
 
   /** Begins no further round, and waits for the current one. */
   async stop(): Promise<void> {
     this.#isOver = true
-    clearInterval(this.#timer)
+    this.#endRounds()
     await this.#round
   }
 
@@ -81,9 +83,9 @@ export class Adoption {
   }
 
   async #adopt(): Promise<void> {
-    const { registry, node, outbox } = this.#options
+    const { registry, node, outbox, timers } = this.#options
     try {
-      await watchNext(registry, node)
+      await watchNext(registry, node, timers)
       // What a node that is gone has told of its streams comes before what this one does.
       await outbox.look()
       const orphans = await registry.orphans(node, { limit: MAX_ADOPTED })

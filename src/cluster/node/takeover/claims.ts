@@ -28,6 +28,7 @@ import type { Registry } from '../../registry/registry.ts'
 import { MillraceError, NO_STREAM } from '../../../errors.ts'
 import type { MediaSource } from '../../../hls/playlist/earlier-segments.ts'
 import type { LiveStream } from '../../../stream/live-stream.ts'
+import type { Timers } from '../../../timing/clock.ts'
 import { withTimeout, TimeoutError } from '../../../timing/time-limit.ts'
 import { endLease } from './gone-nodes.ts'
 import type { OwnedStreams } from '../owned/owned-streams.ts'
@@ -46,7 +47,7 @@ const MAX_TRIES = 3
 
 interface ClaimsOptions {
   readonly node: string
-  readonly registry: Registry
+  readonly registry: Pick<Registry, 'get' | 'claim' | 'advance' | 'listLiveNodes' | 'leaveNode'>
   /** See `callNode`. */
   readonly call: (request: NodeRequest) => Promise<unknown>
   readonly owned: Pick<OwnedStreams, 'has' | 'own'>
@@ -57,6 +58,7 @@ interface ClaimsOptions {
   readonly continueStream: (handover: Handover, mediaOf: MediaSource | undefined) => LiveStream
   /** Brings a stream of this node in line with the registry. */
   readonly refresh: (streamId: string) => Promise<void>
+  readonly timers: Pick<Timers, 'sleep'>
 }
 
 export class Claims {
@@ -209,7 +211,7 @@ export class Claims {
    * @throws {MillraceError} `STREAM_BUSY` if an encoder publishes there
    */
   async #askToYield({ id, fence, owner, ownerUrl, isYielded }: RegisteredStream): Promise<void> {
-    const { node, registry, call } = this.#options
+    const { node, registry, call, timers } = this.#options
     if (owner === undefined || owner === node || isYielded || ownerUrl === undefined) return
     try {
       const body: YieldRequest = { stream_id: id, fence }
@@ -224,7 +226,7 @@ export class Claims {
       // Without a process behind its URL the lease ends now; otherwise it may lapse soon.
       if (!isRefused(error)) return
       const live = (await registry.listLiveNodes()).find((each) => each.node === owner)
-      if (live !== undefined) await endLease(registry, live)
+      if (live !== undefined) await endLease(registry, live, timers)
     }
   }
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { machineTimers, type Timers } from '../../../timing/clock.ts'
 import type { Config } from '../../../config/schema.ts'
 import { PublicUrls } from '../../../service/public-urls.ts'
 import { SEQUENCE_CLOCK } from '../../../stream/sequence-starts.ts'
@@ -15,6 +15,8 @@ import { RENEW_MS } from './node-lease.ts'
 import type { RegisteredNode } from '../../registry/registered.ts'
 
 type Nodes = Pick<Registry, 'listLiveNodes' | 'leaveNode'>
+
+type Sleeper = Pick<Timers, 'sleep'>
 
 /** Time limit of the response of a node that may be gone. */
 const PROBE_MS = 300
@@ -27,7 +29,7 @@ const RENEWED_MS = RENEW_MS + 100
  *
  * @throws {MillraceError} `REGISTRY_UNAVAILABLE`
  */
-export async function watchNext(registry: Nodes, own: string): Promise<void> {
+export async function watchNext(registry: Nodes, own: string, timers: Sleeper): Promise<void> {
   const nodes = await registry.listLiveNodes()
   const inOrder = nodes.toSorted((one, other) => (one.node < other.node ? -1 : 1))
   const next = inOrder.find(({ node }) => node > own) ?? inOrder[0]
@@ -35,7 +37,7 @@ export async function watchNext(registry: Nodes, own: string): Promise<void> {
   const failure = await probe(next.url)
   // One that ended during the call has closed its connection: only the next call is refused.
   const isGone = failure !== undefined && (isRefused(failure) || (await isFree(next.url)))
-  if (isGone) await endLease(registry, next)
+  if (isGone) await endLease(registry, next, timers)
 }
 
 /** Whether no process listens at a URL. */
@@ -61,8 +63,9 @@ function probe(url: string): Promise<unknown> {
 export async function endLease(
   registry: Pick<Registry, 'leaveNode'>,
   { node, deadlineMs, silentMs }: RegisteredNode,
+  timers: Sleeper,
 ): Promise<boolean> {
-  await sleep(Math.max(0, RENEWED_MS - silentMs))
+  await timers.sleep(Math.max(0, RENEWED_MS - silentMs))
   return registry.leaveNode(node, { deadlineMs })
 }
 
@@ -75,10 +78,11 @@ export async function endLease(
 export async function replaceEarlier(
   registry: Nodes,
   own: { readonly node: string; readonly url: string },
+  timers: Sleeper,
 ): Promise<boolean> {
   const nodes = await registry.listLiveNodes()
   const others = nodes.filter(({ node, url }) => url === own.url && node !== own.node)
-  const ended = await Promise.all(others.map((other) => endLease(registry, other)))
+  const ended = await Promise.all(others.map((other) => endLease(registry, other, timers)))
   return ended.includes(false)
 }
 
@@ -100,7 +104,8 @@ export async function endEarlierProcess(config: Config, isDead = false): Promise
   try {
     await redis.ready(READY_MS)
     const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK })
-    if (isDead || (await isFree(url))) await replaceEarlier(registry, { node: '', url })
+    if (isDead || (await isFree(url)))
+      await replaceEarlier(registry, { node: '', url }, machineTimers)
   } catch {
     // The node tries again.
   } finally {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Timers } from '../../../timing/clock.ts'
 import type { NodeRecord } from '../../registry/registered.ts'
 import type { Registry } from '../../registry/registry.ts'
 
@@ -18,12 +19,13 @@ interface NodeLeaseOptions {
   readonly describe: () => NodeRecord
   /** Called when the lease has begun, or begun anew: other nodes may have adopted streams since the one before. */
   readonly onBegin: () => void
+  readonly timers: Pick<Timers, 'every'>
 }
 
 /** Calling order: `start`, then `leave` or `abandon`. Failures are tried again for ever: nothing waits for them. */
 export class NodeLease {
   readonly #options: NodeLeaseOptions
-  #timer: NodeJS.Timeout | undefined
+  #endRenewals: () => void = () => undefined
   #isRenewing = false
   #since: number | undefined
 
@@ -37,7 +39,7 @@ export class NodeLease {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.renew(), RENEW_MS)
+    this.#endRenewals = this.#options.timers.every(RENEW_MS, () => void this.renew())
     void this.renew()
   }
 
@@ -68,6 +70,6 @@ export class NodeLease {
 
   /** Lets the lease lapse. */
   abandon(): void {
-    clearInterval(this.#timer)
+    this.#endRenewals()
   }
 }

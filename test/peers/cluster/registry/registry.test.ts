@@ -5,6 +5,7 @@ import type {
   Registry,
   RegistrySettings,
 } from '../../../../src/cluster/registry/registry.ts'
+import { machineTimers } from '../../../../src/timing/clock.ts'
 import { OwnerWrites } from '../../../../src/cluster/node/owned/owner-writes.ts'
 import { readCommands, sendCommand } from '../../../../src/cluster/registry/node-commands.ts'
 import { requireTool } from '../../support/tools.ts'
@@ -756,6 +757,7 @@ if (requireTool(t, 'redis-server')) {
         const writes = new OwnerWrites({
           ...{ registry, run, streamId: 'studio', ownership: { node: 'a', fence }, lingerMs: 0 },
           clock: { wallMs: () => nowMs },
+          timers: machineTimers,
           readStatus: () => 'STREAMING',
           readLeaseSince: () => undefined,
           readWhole: () => ({ ...past, ...state }),
@@ -797,6 +799,7 @@ if (requireTool(t, 'redis-server')) {
     const writes = new OwnerWrites({
       ...{ registry, run, streamId: 'studio', ownership: { node: 'a', fence }, lingerMs: 0 },
       clock: { wallMs: () => 0 },
+      timers: machineTimers,
       readStatus: () => 'STREAMING',
       readLeaseSince: () => undefined,
       readWhole: () => {
