@@ -115,6 +115,16 @@ t.test('the registry has what the next owner needs to go on', async (t) => {
   )
 })
 
+t.test('the registry has the status of a stream whose encoder sends nothing', async (t) => {
+  const { time, own, registered } = createNode()
+  const { publication } = publish(own().stream)
+  await time.pass(0)
+  t.equal(registered()?.status, 'STREAMING')
+  publication.end('timeout')
+  await time.pass(0)
+  t.equal(registered()?.status, 'INTERRUPTED')
+})
+
 t.test('a node knows what it owns, and what the registry has yet to learn', async (t) => {
   const { time, memory, owned, own } = createNode()
   t.strictSame([owned.has('studio'), owned.fenceOf('studio'), owned.size], [false, undefined, 0])
