@@ -21,6 +21,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The table of refusals has SRT reject codes.
   'errors.ts': ['srt'],
   'logger.ts': [],
+  'version.ts': [],
   timing: ['logger.ts'],
   // Beside the sub-rooms: what they share.
   srt: ['srt/wire'],
@@ -55,7 +56,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'hls/packager.ts': ['hls', 'hls/cut', 'hls/rendition', 'hls/store', 'mpegts'],
   'hls/index.ts': ['hls', 'hls/packager.ts', 'hls/playlist', 'hls/store'],
   // Records, calls and states that API, library and webhooks share; `calls` serves them.
-  api: ['auth', 'http', 'mpegts', 'hls', 'srt', 'binary', 'timing', 'errors.ts', 'logger.ts'],
+  api: [
+    ...['auth', 'http', 'mpegts', 'hls', 'srt', 'binary', 'timing'],
+    ...['errors.ts', 'logger.ts', 'version.ts'],
+  ],
   // Runs in browsers, so it takes types alone.
   client: ['api', 'errors.ts'],
   auth: ['srt', 'binary', 'timing', 'errors.ts'],
@@ -68,7 +72,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   playback: ['http', 'api', 'auth', 'hls', 'binary', 'timing', 'errors.ts', 'logger.ts'],
   admin: [
     ...['http', 'api', 'auth', 'check', 'playback', 'hls', 'web', 'timing'],
-    ...['errors.ts', 'logger.ts'],
+    ...['errors.ts', 'logger.ts', 'version.ts'],
   ],
   // Runs in browsers.
   web: [],
@@ -123,6 +127,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'timing',
       'errors.ts',
       'logger.ts',
+      'version.ts',
     ],
     'check',
     // The publisher sends over SRT.

@@ -13,7 +13,12 @@ import { openBody } from '../http/response.ts'
 import type { Clock } from '../timing/clock.ts'
 import type { Sessions } from './sessions.ts'
 import { LIST_FILTERS, SORT_VALUES, type ListView, type Turn } from './roster.ts'
-import { Snapshots, type SnapshotListener, type ListenerView } from './snapshots.ts'
+import {
+  Snapshots,
+  type SnapshotListener,
+  type ListenerView,
+  type ProcessReading,
+} from './snapshots.ts'
 
 const SNAPSHOT_MS = 1000
 
@@ -27,16 +32,15 @@ const RETRY_MS = 2000
 
 export interface EventsOptions {
   readonly control: StreamControl
-  /** Reads how many bytes were sent to viewers since the start. */
-  readonly readSentBytes: () => number
+  readonly readProcess: () => ProcessReading
   readonly clock: Clock
   readonly sessions: Sessions
 }
 
 /** Fastify plugin: `GET /events?filter=&search=&sort=&order=&page=&stream=`, all optional. */
 export const events: FastifyPluginAsync<EventsOptions> = async (app, options) => {
-  const { control, clock, sessions, readSentBytes } = options
-  const snapshots = new Snapshots(control, readSentBytes)
+  const { control, clock, sessions, readProcess } = options
+  const snapshots = new Snapshots(control, readProcess)
   let timer: NodeJS.Timeout | undefined
   let isClosing = false
   let isSending = false

@@ -6,7 +6,8 @@
  */
 import type { ClusterNode } from '../api/records.ts'
 import type { StreamControl } from '../api/control.ts'
-import type { Snapshot, StreamRow, ListTotals } from '../web/dashboard/wire.ts'
+import { VERSION } from '../version.ts'
+import type { ListTotals, ProcessFigures, Snapshot, StreamRow } from '../web/dashboard/wire.ts'
 import { encodersOf, pageOf, Roster, settled, type ListView, type Turn } from './roster.ts'
 
 /** Maximum number of open dashboards. */
@@ -30,10 +31,20 @@ export interface SnapshotListener {
   end(): void
 }
 
-/** Number of snapshots over which the bitrate to viewers is averaged: segments leave in bursts. */
-const SENT_SAMPLES = 10
+/** Figures of the process that serves the dashboard; sums are those since its start. */
+export interface ProcessReading {
+  readonly cpuSec: number
+  /** Sent to viewers over HTTP. */
+  readonly sentBytes: number
+  readonly residentBytes: number
+  /** Start of the process, in seconds since 1970. */
+  readonly startedSec: number
+}
 
-/** Bounds of the time between two of its samples. */
+/** Number of snapshots over which sums of the process are averaged: segments leave in bursts. */
+const PROCESS_SAMPLES = 10
+
+/** Bounds of the time between two samples. */
 const MIN_GAP_MS = 500
 const MAX_GAP_MS = 10_000
 
@@ -41,17 +52,16 @@ const MAX_GAP_MS = 10_000
 export class Snapshots {
   readonly #control: Pick<StreamControl, 'list' | 'nodes'>
   readonly #roster: Roster
-  readonly #sent: SentRate
+  readonly #process: ProcessSamples
   readonly #listeners = new Map<
     SnapshotListener,
     { readonly view: ListenerView; skipped: number }
   >()
 
-  /** @param readSentBytes  bytes sent to viewers since the start */
-  constructor(control: Pick<StreamControl, 'list' | 'nodes'>, readSentBytes: () => number) {
+  constructor(control: Pick<StreamControl, 'list' | 'nodes'>, readProcess: () => ProcessReading) {
     this.#control = control
     this.#roster = new Roster(control)
-    this.#sent = new SentRate(readSentBytes)
+    this.#process = new ProcessSamples(readProcess)
   }
 
   get isFull(): boolean {
@@ -92,7 +102,7 @@ export class Snapshots {
     })
     if (due.length === 0) return
     yield* this.#roster.read(timeMs)
-    this.#sent.sample(timeMs)
+    this.#process.sample(timeMs)
     const texts = new Map<string, string>()
     for (const [listener, { view }] of due) {
       yield
@@ -111,7 +121,7 @@ export class Snapshots {
   *#sendFirst(listener: SnapshotListener, view: ListenerView, timeMs: number): Generator<Turn> {
     if (!this.#listeners.has(listener)) return
     yield* this.#roster.open(timeMs)
-    this.#sent.sample(timeMs)
+    this.#process.sample(timeMs)
     const text = yield* this.#render(view, timeMs)
     if (this.#listeners.has(listener)) listener.send(text)
   }
@@ -129,7 +139,8 @@ export class Snapshots {
     const snapshot: Snapshot = {
       timeMs,
       ...pageOf(rows, list),
-      totals: totalsOf(rows, this.#sent.bitsPerSec),
+      totals: totalsOf(rows, this.#process.perSec('sentBytes')),
+      process: this.#process.figures,
       ...(isCut && { isCut }),
       ...(selected && { selected }),
       ...(nodes.length > 0 && { nodes }),
@@ -146,13 +157,13 @@ export class Snapshots {
   }
 }
 
-/** Bitrate to viewers over HTTP. */
-class SentRate {
-  readonly #readBytes: () => number
-  readonly #samples: { readonly timeMs: number; readonly bytes: number }[] = []
+/** Calling order: `sample` once a second, then the figures. */
+class ProcessSamples {
+  readonly #read: () => ProcessReading
+  readonly #samples: { readonly timeMs: number; readonly reading: ProcessReading }[] = []
 
-  constructor(readBytes: () => number) {
-    this.#readBytes = readBytes
+  constructor(read: () => ProcessReading) {
+    this.#read = read
   }
 
   sample(timeMs: number): void {
@@ -160,16 +171,26 @@ class SentRate {
     // Before it there was no dashboard, or the clock was set back.
     if (last !== undefined && Math.abs(timeMs - last.timeMs) > MAX_GAP_MS) this.#samples.length = 0
     else if (last !== undefined && timeMs - last.timeMs < MIN_GAP_MS) return
-    this.#samples.push({ timeMs, bytes: this.#readBytes() })
-    if (this.#samples.length > SENT_SAMPLES) this.#samples.shift()
+    this.#samples.push({ timeMs, reading: this.#read() })
+    if (this.#samples.length > PROCESS_SAMPLES) this.#samples.shift()
   }
 
-  /** Undefined until there are two samples. */
-  get bitsPerSec(): number | undefined {
-    const [first] = this.#samples
-    const last = this.#samples.at(-1)
-    if (first === undefined || last === undefined || first === last) return undefined
-    return Math.round((8000 * (last.bytes - first.bytes)) / (last.timeMs - first.timeMs))
+  get figures(): ProcessFigures {
+    const { residentBytes, startedSec } = this.#samples.at(-1)!.reading
+    const cpu = this.perSec('cpuSec')
+    return {
+      version: VERSION,
+      startedMs: Math.round(startedSec * 1000),
+      residentBytes,
+      ...(cpu !== undefined && { cpuPercent: Math.round(100 * cpu) }),
+    }
+  }
+
+  /** Growth of a sum; undefined until there are two samples. */
+  perSec(sum: 'cpuSec' | 'sentBytes'): number | undefined {
+    const [first, last] = [this.#samples[0]!, this.#samples.at(-1)!]
+    if (first === last) return undefined
+    return (1000 * (last.reading[sum] - first.reading[sum])) / (last.timeMs - first.timeMs)
   }
 }
 
@@ -178,14 +199,14 @@ function srtBpsTo({ readers, pushes = [] }: StreamRow): number {
   return pushes.reduce((all, { bitrateBps = 0 }) => all + bitrateBps, readers?.bitrateBps ?? 0)
 }
 
-/** @param httpBps  undefined at first */
-function totalsOf(rows: readonly StreamRow[], httpBps: number | undefined): ListTotals {
+/** @param sentPerSec  bytes per second sent over HTTP; undefined at first */
+function totalsOf(rows: readonly StreamRow[], sentPerSec: number | undefined): ListTotals {
   const sum = (read: (row: StreamRow) => number) => rows.reduce((all, row) => all + read(row), 0)
   return {
     live: sum(({ live }) => Number(live)),
     viewers: sum(({ viewers }) => viewers),
     inBps: rows.flatMap(encodersOf).reduce((all, { bitrateBps }) => all + bitrateBps, 0),
-    ...(httpBps !== undefined && { outBps: httpBps + sum(srtBpsTo) }),
+    ...(sentPerSec !== undefined && { outBps: Math.round(8 * sentPerSec) + sum(srtBpsTo) }),
     warned: sum(({ warnings }) => Number(warnings.length > 0)),
   }
 }

@@ -5,7 +5,6 @@
  * @module
  */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { TObject } from 'typebox'
@@ -16,6 +15,7 @@ import { INGEST_COMMAND, WORKER_COMMAND } from '../cluster/workers/messages.ts'
 import type { Flags } from '../config/environment.ts'
 import { allowedValues, SETTINGS, type Setting } from '../config/setting-names.ts'
 import { requestOptions } from './request-options.ts'
+import { VERSION } from '../version.ts'
 import { print, report, stopSignal } from './terminal.ts'
 
 const ABOUT_SETTINGS = `
@@ -30,7 +30,7 @@ with HMAC_SECRET, and so on.`
 export function createProgram(): Command {
   const program = new Command('millrace')
     .description('Receives live streams over SRT and serves them as HLS, from memory.')
-    .version(version(), '-v, --version')
+    .version(VERSION, '-v, --version')
     .exitOverride()
     .allowExcessArguments(false)
     .configureOutput({
@@ -262,9 +262,4 @@ function abortAtStop(): AbortSignal {
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())
   return stop.signal
-}
-
-function version(): string {
-  const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(file) as { version: string }).version
 }

@@ -22,6 +22,7 @@ import type { Logger } from '../logger.ts'
 import type { Cluster } from './cluster.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { listenAt, portOf, type HttpAddress } from './open-server.ts'
+import { readProcess } from './process-figures.ts'
 import { nodeCallsOf, type Settings } from './settings-in-use.ts'
 import type { Streams } from './streams.ts'
 import { EDGE_REPORT, Edges } from './viewers/edges.ts'
@@ -95,7 +96,7 @@ export class HttpServers {
       source: service,
       allStreams: this.#allStreams(options),
       readPassword: () => settings.secrets.admin,
-      readSentBytes: () => metrics.sent.total,
+      readProcess: () => ({ ...readProcess(), sentBytes: metrics.sent.total }),
       listPublished: () =>
         streams.published.map((stream) => ({
           id: stream.id,

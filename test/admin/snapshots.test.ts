@@ -4,6 +4,9 @@ import type { ListRequest } from '../../src/api/requests.ts'
 import type { StreamPage } from '../../src/api/records.ts'
 import type { Snapshot } from '../../src/web/dashboard/wire.ts'
 
+/** A process that does nothing. */
+const IDLE = { cpuSec: 0, sentBytes: 0, residentBytes: 0, startedSec: 0 }
+
 class MemoryListener implements SnapshotListener {
   isBusy = false
   allowed = true
@@ -26,7 +29,7 @@ function setUp() {
     requests.push(request)
     return { streams: [] }
   }
-  const snapshots = new Snapshots({ list }, () => 0)
+  const snapshots = new Snapshots({ list }, () => IDLE)
   return { snapshots, requests }
 }
 
@@ -132,7 +135,7 @@ function manyStreams(number: number, more: (index: number) => object = () => ({}
 
 t.test('reads all streams a few at a time, and sends a page of them', async (t) => {
   const { list, requests } = manyStreams(1000)
-  const snapshots = new Snapshots({ list }, () => 0)
+  const snapshots = new Snapshots({ list }, () => IDLE)
   const listener = new MemoryListener()
   let turns = 0
   for (const _ of snapshots.add(listener, { page: 3, stream: '0999' }, 0)) turns++
@@ -153,7 +156,7 @@ t.test('reads all streams a few at a time, and sends a page of them', async (t) 
 
 t.test('of 10,000 streams the first 5000 are read, at a slow pace', async (t) => {
   const { list, requests } = manyStreams(10_000)
-  const snapshots = new Snapshots({ list }, () => 0)
+  const snapshots = new Snapshots({ list }, () => IDLE)
   const listener = new MemoryListener()
   add(snapshots, listener)
   t.match(parse(listener.texts[0]), { isCut: true, matches: 1000 })
@@ -177,7 +180,7 @@ t.test(
       }),
       warnings: index === 2 ? [{ code: 'A', message: 'a' }] : [],
     }))
-    const snapshots = new Snapshots({ list }, () => 0)
+    const snapshots = new Snapshots({ list }, () => IDLE)
     const look = (view: ListenerView) => {
       const listener = new MemoryListener()
       add(snapshots, listener, view)
@@ -228,7 +231,7 @@ t.test('a row has the sources of a stream with more than a main encoder', async 
   const { list } = manyStreams(records.length, (index) => records[index]!)
   const look = (view: ListenerView) => {
     const listener = new MemoryListener()
-    add(new Snapshots({ list }, () => 0), listener, view)
+    add(new Snapshots({ list }, () => IDLE), listener, view)
     return parse(listener.texts[0])
   }
   const { rows, totals } = look({ sort: 'id' })
@@ -267,7 +270,10 @@ t.test('a row has the sources of a stream with more than a main encoder', async 
 
 t.test('averages the bitrate to viewers over 10 s', async (t) => {
   let bytes = 5_000_000
-  const snapshots = new Snapshots({ list: () => ({ streams: [] }) }, () => bytes)
+  const snapshots = new Snapshots({ list: () => ({ streams: [] }) }, () => ({
+    ...IDLE,
+    sentBytes: bytes,
+  }))
   const listener = new MemoryListener()
   add(snapshots, listener)
   const outBps = () => parse(listener.texts.at(-1)).totals.outBps
@@ -284,11 +290,24 @@ t.test('averages the bitrate to viewers over 10 s', async (t) => {
   t.equal(outBps(), undefined, 'nobody has looked for a while')
 })
 
+t.test('has the load of the process, with its CPU time over 10 s', async (t) => {
+  const reading = { ...IDLE, cpuSec: 60, residentBytes: 2 ** 27, startedSec: 1.5 }
+  const snapshots = new Snapshots({ list: () => ({ streams: [] }) }, () => ({ ...reading }))
+  const listener = new MemoryListener()
+  add(snapshots, listener)
+  const first = parse(listener.texts[0]).process
+  t.match(first, { version: /^\d+\.\d+\.\d+/, startedMs: 1500, residentBytes: 2 ** 27 })
+  t.equal(first.cpuPercent, undefined)
+  reading.cpuSec += 0.254
+  tick(snapshots, 1000)
+  t.equal(parse(listener.texts[1]).process.cpuPercent, 25)
+})
+
 t.test('has the nodes of a cluster, unless its registry is away', async (t) => {
   const nodes = [{ node: 'a', url: 'http://10.0.0.1:8080', role: 'ingest', live: true, streams: 2 }]
   const answers = [Promise.resolve(nodes), Promise.reject(new Error('away'))]
   const list = () => ({ streams: [] })
-  const snapshots = new Snapshots({ list, nodes: () => answers.shift()! }, () => 0)
+  const snapshots = new Snapshots({ list, nodes: () => answers.shift()! }, () => IDLE)
   for (const expected of [{ rows: [], nodes }, { rows: [] }]) {
     const listener = new MemoryListener()
     for (const turn of snapshots.add(listener, {}, 0)) await turn
@@ -308,7 +327,7 @@ t.test('what is sent over SRT counts as what goes out', (t) => {
     ],
   }))
   let sentBytes = 0
-  const snapshots = new Snapshots({ list }, () => sentBytes)
+  const snapshots = new Snapshots({ list }, () => ({ ...IDLE, sentBytes }))
   const listener = new MemoryListener()
   add(snapshots, listener)
   sentBytes = 125

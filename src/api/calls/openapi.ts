@@ -4,7 +4,6 @@
  * @module
  */
 import { createHash } from 'node:crypto'
-import { createRequire } from 'node:module'
 import type { FastifyPluginAsync } from 'fastify'
 import { Type } from 'typebox'
 import { ENDPOINTS, SIGNED_REFUSALS } from '../endpoints.ts'
@@ -13,6 +12,7 @@ import { StreamId } from '../requests.ts'
 import { wireSchema } from '../wire-names.ts'
 import type { ErrorCode } from '../../errors.ts'
 import { clientHas } from '../../http/response.ts'
+import { VERSION } from '../../version.ts'
 import {
   json,
   object,
@@ -60,7 +60,7 @@ export function openApiDocument(): object {
     openapi: '3.1.0',
     info: {
       title: 'Millrace',
-      version: packageVersion(),
+      version: VERSION,
       description: 'Live SRT ingest to HLS delivery. docs/api.md explains the calls.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
@@ -273,10 +273,4 @@ function pageState(): object {
 function readiness(status: string): object {
   const reasons = { type: 'array', items: { type: 'string' } }
   return object({ status: { const: status }, reasons })
-}
-
-function packageVersion(): string {
-  // By its own name: compiled files lie at another depth than sources.
-  const require = createRequire(import.meta.url)
-  return (require('millrace/package.json') as { version: string }).version
 }

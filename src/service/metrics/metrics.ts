@@ -7,6 +7,7 @@ import { Counter, Gauge, Registry } from 'prom-client'
 import type { StreamState } from '../../api/records.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
+import { readProcess } from '../process-figures.ts'
 import type { AudienceOf } from '../records.ts'
 import { SentBytes } from './sent-bytes.ts'
 import type { MetricFamily } from './metric-family.ts'
@@ -85,19 +86,12 @@ export class Metrics {
       )
       await new Promise(setImmediate)
     }
-    const cpu = process.cpuUsage()
-    const memory = process.memoryUsage()
     this.#figures = {
       ...readFigures(),
       streams: countStates(listed),
       rejects: this.#rejects,
       refusals: this.#refusals,
-      process: {
-        cpuSec: (cpu.user + cpu.system) / 1e6,
-        residentBytes: memory.rss,
-        heapBytes: memory.heapUsed,
-        startedSec: performance.timeOrigin / 1000,
-      },
+      process: readProcess(),
     }
     return (await this.#registry.metrics()) + series.text
   }

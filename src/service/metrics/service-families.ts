@@ -9,6 +9,7 @@ import type { PeerState, ServiceLoad } from '../../api/records.ts'
 import type { SegmentCacheStats } from '../../hls/store/segment-cache.ts'
 import type { ListenerStats, SrtlaStats } from '../../srt/stats.ts'
 import type { WebhookStats } from '../../webhook/dispatcher.ts'
+import type { ProcessFigures } from '../process-figures.ts'
 import type { MetricFamily } from './metric-family.ts'
 
 /** Figures of the service at a scrape. */
@@ -36,13 +37,6 @@ export interface ServiceFigures {
 interface PeerFigures {
   readonly states: Readonly<Record<PeerState, number>>
   readonly failures: Readonly<Record<string, number>>
-}
-
-interface ProcessFigures {
-  readonly cpuSec: number
-  readonly residentBytes: number
-  readonly heapBytes: number
-  readonly startedSec: number
 }
 
 export type ServiceFamily = MetricFamily<ServiceFigures>

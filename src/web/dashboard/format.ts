@@ -43,6 +43,11 @@ export function milliseconds(ms: number | undefined): string {
   return ms === undefined ? NONE : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
 }
 
+export function memory(bytes: number): string {
+  const mib = bytes / 2 ** 20
+  return mib < 1024 ? `${Math.round(mib)} MiB` : `${(mib / 1024).toFixed(1)} GiB`
+}
+
 export function count(number: number | undefined): string {
   return number === undefined ? NONE : number.toLocaleString('en')
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { byId, setCutOff, setText, showFigures } from './dom.ts'
-import { bitrate, count, duration, time } from './format.ts'
+import { bitrate, count, duration, memory, NONE, time } from './format.ts'
 import type { Snapshot } from './wire.ts'
 
 export class Head {
@@ -14,16 +14,21 @@ export class Head {
   #timeMs: number | undefined
   #receivedMs = 0
 
-  show({ totals, load, timeMs }: Snapshot): void {
+  show({ totals, process, load, timeMs }: Snapshot): void {
     this.#timeMs = timeMs
     this.#receivedMs = performance.now()
     const { live, viewers, inBps, outBps, warned } = totals
+    const { version, startedMs, residentBytes, cpuPercent } = process
+    setText(byId('version'), version)
     showFigures(byId('totals'), [
       ['Live', count(live)],
       ['Viewers', count(viewers)],
       ['In', bitrate(inBps)],
       ['Out', bitrate(outBps)],
       ['Warnings', count(warned)],
+      ['CPU', cpuPercent === undefined ? NONE : `${cpuPercent} %`],
+      ['Memory', memory(residentBytes)],
+      ['Uptime', duration(timeMs - startedMs)],
     ])
     byId('totals').classList.toggle('warned', warned > 0)
     if (load === undefined) return
@@ -50,7 +55,7 @@ export class Head {
     this.setReachable(true)
     this.#timeMs = undefined
     byId('process').removeAttribute('open')
-    for (const id of ['totals', 'load']) byId(id).replaceChildren()
+    for (const id of ['version', 'totals', 'load']) byId(id).replaceChildren()
   }
 
   #showAge(): void {

@@ -23,6 +23,7 @@ export interface Snapshot {
   readonly isCut?: true
   /** Row of the stream whose details are shown; absent without one, and when it is gone. */
   readonly selected?: StreamRow
+  readonly process: ProcessFigures
   readonly load?: LoadFigures
   /** Ingest nodes of the cluster; absent without one, and while its registry does not answer. */
   readonly nodes?: readonly NodeRow[]
@@ -46,6 +47,17 @@ export interface ListTotals {
   readonly outBps?: number
   /** Number of streams with warnings. */
   readonly warned: number
+}
+
+/** The process that serves the dashboard. */
+export interface ProcessFigures {
+  /** Version of Millrace. */
+  readonly version: string
+  /** Milliseconds since 1970. */
+  readonly startedMs: number
+  readonly residentBytes: number
+  /** CPU time of 10 s, in percent of one core; absent until it is measured. */
+  readonly cpuPercent?: number
 }
 
 interface LoadFigures {

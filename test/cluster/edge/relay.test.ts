@@ -66,9 +66,11 @@ async function serveLocally(
 function dashboardParts() {
   const source = new MemoryService()
   const control = Object.assign(source, { list: () => ({ streams: [] }) })
-  const streams = { source, allStreams: source, listPublished: () => [], readSentBytes: () => 0 }
+  const streams = { source, allStreams: source, listPublished: () => [] }
+  const readProcess = () => ({ cpuSec: 0, sentBytes: 0, residentBytes: 0, startedSec: 0 })
   const own = { journal: new Journal(systemClock), loopbackUrl: () => '' }
-  return { control, dashboard: { ...streams, ...own, readPassword: () => PASSWORD } }
+  const dashboard = { ...streams, ...own, readProcess, readPassword: () => PASSWORD }
+  return { control, dashboard }
 }
 
 function logIn(app: Pick<EdgeApp, 'port'>, headers: Record<string, string> = {}) {

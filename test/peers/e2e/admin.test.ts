@@ -377,6 +377,10 @@ t.test('an operator finds a stream among hundreds', async (t) => {
   await shows(['zebra', ...running.slice(0, 49)])
   await until('the live stream', async () => (await cell(page, 'zebra', 1)) === 'Live')
   t.match(await page.locator('#totals').innerText(), /^Live\s+1\s/)
+  await page
+    .locator('#totals', { hasText: /CPU\d+ %Memory[\d.]+ [MG]iBUptime\d+ (s|min)$/ })
+    .waitFor()
+  await page.getByRole('heading', { name: /^Millrace \d+\.\d+\.\d+/ }).waitFor()
   t.equal(await page.locator('#range').innerText(), '1 to 50 of 301')
 
   await page.getByRole('button', { name: 'zebra', exact: true }).click()
