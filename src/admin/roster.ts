@@ -297,7 +297,7 @@ function readersOf(readers: ListedRecord['readers']): ReaderFigures {
 
 function encoderOf(publisher: PublisherReport): EncoderFigures {
   const { remote, bitrateBps, peerVersion, rttMs, latencyMs } = publisher
-  const { packetsReceived, packetsLost, packetsDropped, lines } = publisher
+  const { packetsReceived, packetsLost, packetsRetransmitted, packetsDropped, lines } = publisher
   return {
     remote,
     bitrateBps: Math.round(bitrateBps),
@@ -306,6 +306,7 @@ function encoderOf(publisher: PublisherReport): EncoderFigures {
     latencyMs,
     packetsReceived,
     packetsLost,
+    packetsRetransmitted,
     packetsDropped,
     ...(lines && { lines }),
   }

@@ -17,6 +17,7 @@ import {
   packets,
   sourceOf,
   stateOf,
+  withShare,
 } from './format.ts'
 import { Graphs } from './graphs.ts'
 import { StreamJournal } from './journal.ts'
@@ -175,6 +176,7 @@ function factsOf(row: StreamRow, timeMs: number): [string, string][] {
     ['Round-trip time', milliseconds(encoder.rttMs)],
     ['SRT latency', milliseconds(encoder.latencyMs)],
     ['Packets lost', packets(encoder.packetsLost, encoder)],
+    ['Retransmitted', withShare(encoder.packetsRetransmitted, encoder.packetsReceived)],
     ['Packets dropped', packets(encoder.packetsDropped, encoder)],
   ]
 }

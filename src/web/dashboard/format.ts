@@ -52,13 +52,18 @@ export function count(number: number | undefined): string {
   return number === undefined ? NONE : number.toLocaleString('en')
 }
 
-/** Packets with their share of those that were sent, for example `12 (0.3 %)`. */
+/** Packets that were not received, with their share of those that were sent. */
 export function packets(
   number: number | undefined,
   { packetsReceived = 0 }: EncoderFigures,
 ): string {
+  return withShare(number, packetsReceived + (number ?? 0))
+}
+
+/** A number with its share of all, for example `12 (0.3 %)`. */
+export function withShare(number: number | undefined, all = 0): string {
   if (number === undefined || number === 0) return count(number)
-  const percent = (100 * number) / (packetsReceived + number)
+  const percent = (100 * number) / all
   return `${count(number)} (${percent < 0.1 ? '<0.1' : percent.toFixed(1)} %)`
 }
 

@@ -135,8 +135,11 @@ export interface EncoderFigures {
   readonly bitrateBps: number
   readonly rttMs?: number | undefined
   readonly latencyMs?: number | undefined
+  /** Retransmissions included. */
   readonly packetsReceived?: number | undefined
   readonly packetsLost?: number | undefined
+  /** Retransmissions that were received. */
+  readonly packetsRetransmitted?: number | undefined
   readonly packetsDropped?: number | undefined
   /** Lines of a bonded encoder. */
   readonly lines?: readonly LineFigures[]

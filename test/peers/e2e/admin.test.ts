@@ -168,6 +168,7 @@ t.test('an operator starts, watches, kicks and stops a stream', async (t) => {
   await page.locator('#events li', { hasText: 'Encoder connected' }).waitFor()
   await page.evaluate('window.event = document.querySelector("#events li")')
   await page.locator('#tracks', { hasText: /h264 .* bit\/s|kbit\/s/ }).waitFor()
+  t.match(await page.locator('#facts').innerText(), /Retransmitted\s+\d/)
   t.match(await page.locator('#events').innerText(), /Live[^]*Stream key issued[^]*Started/)
   t.notMatch(await page.locator('#detail').innerText(), /token=/)
   await page.getByRole('button', { name: 'Copy master URL' }).click()
