@@ -10,6 +10,7 @@ import { parseJson, readBodies } from '../http/body-reader.ts'
 import type { Logger } from '../logger.ts'
 import type { Clock } from '../timing/clock.ts'
 import { TokenBucket } from '../timing/token-bucket.ts'
+import type { SessionState } from '../web/dashboard/wire.ts'
 import { formatCookie, type Sessions } from './sessions.ts'
 
 /** Attempts of one address: 5 at once, then one in 10 s. */
@@ -29,7 +30,7 @@ interface LoginOptions {
   readonly auditLogger?: Logger | undefined
 }
 
-/** Fastify plugin: `POST /login` with `{"password"}`, and `GET /session`, which tells whether there is a session. */
+/** Fastify plugin: `POST /login` with `{"password"}`, and `GET /session`, the `SessionState`. */
 export const login: FastifyPluginAsync<LoginOptions> = async (app, options) => {
   const { sessions, clock, auditLogger } = options
 
@@ -54,8 +55,10 @@ export const login: FastifyPluginAsync<LoginOptions> = async (app, options) => {
   })
 
   app.get('/session', async ({ headers }) => {
-    const open = sessions.find(headers, clock.wallMs()) !== undefined
-    return { success: true, data: { open } }
+    const nowMs = clock.wallMs()
+    const open = sessions.find(headers, nowMs) !== undefined
+    const data: SessionState = { open, lost: !open && sessions.hasLost(headers, nowMs) }
+    return { success: true, data }
   })
 }
 

@@ -45,28 +45,47 @@ export class Sessions {
 
   /** Whether `value` is that of a session that is not over. */
   isOpen(value: string, nowMs: number): boolean {
-    const [id = '', expiryMs = ''] = value.split('.')
-    const claims = `${id}.${expiryMs}`
-    if (!isSecret(value, `${claims}.${this.#sign(claims)}`)) return false
-    return nowMs < Number(expiryMs) && !this.#closed.has(id)
+    const { id, expiryMs } = claimsOf(value)
+    return this.#isSigned(value) && nowMs < expiryMs && !this.#closed.has(id)
   }
 
   /** Value of the session of a request; undefined: it has none that is not over. */
-  find({ cookie = '' }: FastifyRequest['headers'], nowMs: number): string | undefined {
-    const found = cookie.matchAll(new RegExp(`(?:^|; *)${COOKIE}=([\\w.-]+)`, 'g'))
-    const values = Array.from(found, ([, value = '']) => value).slice(0, MAX_COOKIES)
-    return values.find((value) => this.isOpen(value, nowMs))
+  find(headers: FastifyRequest['headers'], nowMs: number): string | undefined {
+    return valuesOf(headers).find((value) => this.isOpen(value, nowMs))
+  }
+
+  /** Whether a request has a session whose time is not over, but which a restart or another password has ended. */
+  hasLost(headers: FastifyRequest['headers'], nowMs: number): boolean {
+    const isLost = (value: string) => !this.#isSigned(value) && nowMs < claimsOf(value).expiryMs
+    return valuesOf(headers).some(isLost)
   }
 
   /** Ends a session; `isOpen` has confirmed its value. */
   close(value: string): void {
-    this.#closed.set(value.split('.', 1)[0]!, true)
+    this.#closed.set(claimsOf(value).id, true)
+  }
+
+  #isSigned(value: string): boolean {
+    const claims = value.slice(0, value.lastIndexOf('.'))
+    return isSecret(value, `${claims}.${this.#sign(claims)}`)
   }
 
   #sign(claims: string): string {
     const key = createHmac('sha256', this.#random).update(this.#readPassword()).digest()
     return createHmac('sha256', key).update(claims).digest('base64url')
   }
+}
+
+/** Values of the cookies of a request that may be sessions. */
+function valuesOf({ cookie = '' }: FastifyRequest['headers']): string[] {
+  const found = cookie.matchAll(new RegExp(`(?:^|; *)${COOKIE}=([\\w.-]+)`, 'g'))
+  return Array.from(found, ([, value = '']) => value).slice(0, MAX_COOKIES)
+}
+
+/** Claims of a value that may be anything: NaN without an expiry. */
+function claimsOf(value: string): { id: string; expiryMs: number } {
+  const [id = '', expiryMs] = value.split('.')
+  return { id, expiryMs: Number(expiryMs) }
 }
 
 /** @param value  of a session; an empty text deletes the cookie */

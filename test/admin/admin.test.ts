@@ -149,11 +149,11 @@ t.test('routes behind the login refuse a request without a session', async (t) =
       t.match(refused(reply), { status: 401, code: 'LOGIN_REQUIRED' }, `${name} ${cookie}`)
     }
     const reply = await call(portOf(service), 'GET', '/admin/session', { headers: { cookie } })
-    t.same(json(reply)['data'], { open: false })
+    t.match(json(reply)['data'], { open: false })
   }
   const headers = { cookie: `theme=dark; ${cookie}; other=1` }
   const reply = await call(portOf(service), 'GET', '/admin/session', { headers })
-  t.same(json(reply)['data'], { open: true })
+  t.same(json(reply)['data'], { open: true, lost: false })
 })
 
 t.test('a session opens no route of the API', async (t) => {

@@ -21,6 +21,23 @@ t.test('another password ends all sessions', async (t) => {
   t.notOk(sessions.isPassword('password'))
 })
 
+t.test('a restart or another password loses a session before its time', async (t) => {
+  let password = 'password'
+  const [before, sessions] = [new Sessions(() => password), new Sessions(() => password)]
+  const headersOf = (value: string) => ({ cookie: `theme=dark; millrace_admin=${value}` })
+  const lost = headersOf(before.open(0))
+  t.notOk(before.hasLost(lost, 0), 'it is open')
+  t.ok(sessions.hasLost(lost, 0))
+  t.notOk(sessions.hasLost(lost, SESSION_SEC * 1000))
+  const closed = sessions.open(0)
+  sessions.close(closed)
+  t.notOk(sessions.hasLost(headersOf(closed), 0), 'its owner has ended it')
+  password = 'other'
+  t.ok(before.hasLost(lost, 0))
+  for (const none of ['', '..', 'x', 'a.b.c']) t.notOk(sessions.hasLost(headersOf(none), 0), none)
+  t.notOk(sessions.hasLost({}, 0))
+})
+
 t.test('a closed session stays closed, and others stay open', async (t) => {
   const sessions = new Sessions(() => 'password')
   const [one, other] = [sessions.open(0), sessions.open(0)]

@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { SessionState } from './wire.ts'
+
 /** Refusal by the server. */
 class CallError extends Error {
   readonly status: number
@@ -41,12 +43,9 @@ export async function call<Data>(path: string, body?: object, signal?: AbortSign
   }
 }
 
-/** Whether the browser has a session; true if the server does not answer. */
-export async function hasSession(): Promise<boolean> {
-  return call<{ open: boolean }>('session').then(
-    ({ open }) => open,
-    () => true,
-  )
+/** State of the browser's session; open if the server does not answer. */
+export async function readSession(): Promise<SessionState> {
+  return call<SessionState>('session').catch(() => ({ open: true, lost: false }))
 }
 
 function sentence(message: string): string {

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { hasSession } from './calls.ts'
-import type { ListFilter, Snapshot } from './wire.ts'
+import { readSession } from './calls.ts'
+import type { ListFilter, SessionState, Snapshot } from './wire.ts'
 
 /** Time without a snapshot after which the connection counts as lost. */
 const MAX_SILENCE_MS = 8000
@@ -14,7 +14,7 @@ const RETRY_MS = 3000
 interface FeedHandlers {
   onSnapshot(snapshot: Snapshot): void
   onConnection(isOpen: boolean): void
-  onLoggedOut(): void
+  onLoggedOut(session: SessionState): void
 }
 
 /** Part of the list, and the stream whose details are shown; what is empty is the server's default. */
@@ -42,10 +42,10 @@ export function followSnapshots(view: View, handlers: FeedHandlers): () => void 
   const restart = async () => {
     source?.close()
     handlers.onConnection(false)
-    const isAllowed = await hasSession()
+    const session = await readSession()
     if (isEnded) return
-    if (isAllowed) open()
-    else handlers.onLoggedOut()
+    if (session.open) open()
+    else handlers.onLoggedOut(session)
   }
 
   const open = () => {

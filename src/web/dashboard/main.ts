@@ -4,7 +4,7 @@
  * @module
  */
 import { Announcer } from './announcer.ts'
-import { call, hasSession } from './calls.ts'
+import { call, readSession } from './calls.ts'
 import { Detail } from './detail.ts'
 import { openKick, openStart, openStop, prepareDialogs, startStream } from './dialogs.ts'
 import { byId, onPress, setText } from './dom.ts'
@@ -15,6 +15,8 @@ import { NodeTable } from './node-table.ts'
 import { Previews } from './previews.ts'
 import { StreamList } from './stream-list.ts'
 import type { Snapshot } from './wire.ts'
+
+const LOST = 'The service has been restarted, or has another password: log in again.'
 
 const head = new Head()
 const previews = new Previews()
@@ -34,7 +36,11 @@ function look(): void {
   endFeed?.()
   endFeed = followSnapshots(
     { ...controls.view, stream: detail.row?.id ?? '' },
-    { onSnapshot: show, onConnection: noteConnection, onLoggedOut: askPassword },
+    {
+      onSnapshot: show,
+      onConnection: noteConnection,
+      onLoggedOut: ({ lost }) => askPassword(lost ? LOST : 'The session has ended: log in again.'),
+    },
   )
 }
 
@@ -80,7 +86,9 @@ function enter(): void {
   look()
 }
 
-function askPassword(): void {
+/** @param reason  why the password is asked again; empty at first */
+function askPassword(reason = ''): void {
+  setText(byId('login-reason'), reason)
   endFeed?.()
   endFeed = undefined
   isReachable = true
@@ -130,7 +138,7 @@ byId('login').addEventListener('submit', (event) => {
   event.preventDefault()
   void logIn()
 })
-onPress('logout', () => void call('logout', {}).finally(askPassword))
+onPress('logout', () => void call('logout', {}).finally(() => askPassword()))
 onPress('start', () => openStart(() => undefined))
 onPress('new-key', () => void issueKey())
 onPress('kick', () => openKick(selectedId()))
@@ -139,5 +147,6 @@ onPress('close-detail', closeDetail)
 byId('detail').addEventListener('keydown', ({ key }) => {
   if (key === 'Escape') closeDetail()
 })
-if (await hasSession()) enter()
-else askPassword()
+const session = await readSession()
+if (session.open) enter()
+else askPassword(session.lost ? LOST : '')

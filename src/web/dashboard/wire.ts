@@ -4,6 +4,12 @@
  * @module
  */
 
+export interface SessionState {
+  readonly open: boolean
+  /** Whether a restart of the service, or another password, has ended the session. */
+  readonly lost: boolean
+}
+
 /** State of the service once a second, with a page of the list of streams. */
 export interface Snapshot {
   /** Milliseconds since 1970. */

@@ -218,6 +218,7 @@ t.test('an operator starts, watches, kicks and stops a stream', async (t) => {
 
   await page.getByRole('button', { name: 'Log out' }).click()
   await page.getByLabel('Password').waitFor()
+  t.equal(await page.locator('#login-reason').innerText(), '')
   t.equal(await page.locator('#rows tr').count(), 0)
   t.strictSame(errors, [])
 })
@@ -452,7 +453,7 @@ t.test('a service that does not answer: a band, no buttons, and recovery', async
   t.strictSame(errors, [])
 })
 
-t.test('the page connects again after a restart, and asks for the password', async (t) => {
+t.test('after a restart the page connects again, and the login says why', async (t) => {
   if (!requireTool(t, 'chromium')) return
   const options = { admin: { password: PASSWORD } }
   const first = await startService(t, options)
@@ -460,11 +461,23 @@ t.test('the page connects again after a restart, and asks for the password', asy
   await page.getByLabel('Password').fill(PASSWORD)
   await page.keyboard.press('Enter')
   await page.getByText('No streams').waitFor()
+  // As in another tab.
+  await page.evaluate(
+    `fetch('logout', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })`,
+  )
+  await page.getByText('The session has ended').waitFor()
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.keyboard.press('Enter')
+  await page.getByText('No streams').waitFor()
   const port = first.server.httpPort
   await first.server.close()
   await page.locator('#unreachable', { hasText: 'No data from the service.' }).waitFor()
   await startService(t, { ...options, http: { port } })
-  await page.getByLabel('Password').waitFor()
+  const reason = page.getByText('The service has been restarted, or has another password')
+  await reason.waitFor()
+  t.strictSame(await findFaults(page), [])
+  await page.reload()
+  await reason.waitFor()
   await page.getByLabel('Password').fill(PASSWORD)
   await page.keyboard.press('Enter')
   await page.getByText('No streams').waitFor()
