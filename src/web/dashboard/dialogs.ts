@@ -6,10 +6,14 @@
 import { call } from './calls.ts'
 import { byId, isDisabled, setDisabled } from './dom.ts'
 import { time } from './format.ts'
+import { prepareTabs } from './tabs.ts'
 import type { QrCode } from './wire.ts'
 
-/** SRT latency for a line that nobody has measured, in the unit of OBS. */
-const OBS_LATENCY_US = 500_000
+/** SRT latency for a line that nobody has measured. */
+const LATENCY_MS = 500
+
+/** The same in a URL for OBS and ffmpeg, in microseconds. */
+const LATENCY_PARAMETER = `latency=${LATENCY_MS * 1000}`
 
 interface StartedStream {
   readonly stream_id: string
@@ -17,6 +21,7 @@ interface StartedStream {
   readonly stream_key: string
   readonly short_stream_key: string
   readonly publish_url?: string
+  readonly passphrase?: string
   readonly expires_at: string
   readonly qr_code?: QrCode
   readonly backup_srt_url?: string
@@ -37,6 +42,8 @@ interface StartOptions {
   readonly always_on?: boolean
 }
 
+type Field = HTMLInputElement | HTMLTextAreaElement
+
 /** What the encoders of the dialog get. */
 let issued: StartedStream | undefined
 
@@ -48,15 +55,15 @@ export function prepareDialogs(): void {
   }
   for (const button of document.querySelectorAll<HTMLElement>('[data-copy]')) {
     const status = button.closest('.copies')!.querySelector('.copied')!
-    const field = byId(button.dataset['copy']!) as HTMLInputElement | HTMLTextAreaElement
+    const field = fieldOf(button.dataset['copy']!)
     button.addEventListener('click', () => void copy(field, status))
   }
   byId('key-choice').addEventListener('change', showKey)
+  prepareTabs(byId('encoders'))
   // The URL is a credential.
   byId('url-dialog').addEventListener('close', () => {
     issued = undefined
-    for (const input of byId('url-dialog').querySelectorAll<HTMLInputElement>('[readonly]'))
-      input.value = ''
+    for (const field of byId('url-dialog').querySelectorAll<Field>('[readonly]')) field.value = ''
     byId('qr-code').replaceChildren()
   })
 }
@@ -154,7 +161,7 @@ function show(started: StartedStream): void {
   byId('url-title').textContent = `Publish ${started.stream_id}`
   byId('expiry').textContent = time(Date.parse(started.expires_at))
   byId('publish-url-field').hidden = started.publish_url === undefined
-  byId('publish-url', HTMLInputElement).value = started.publish_url ?? ''
+  byId('passphrase-field').hidden = started.passphrase === undefined
   byId('key-choice').hidden = started.backup_srt_url === undefined
   byId('key-of-main', HTMLInputElement).checked = true
   showKey()
@@ -170,15 +177,22 @@ function showKey(): void {
   if (issued === undefined) return
   const isBackup = byId('key-of-backup', HTMLInputElement).checked
   const { srt_url, stream_key, short_stream_key, qr_code } = isBackup ? backupOf(issued) : issued
-  byId('srt-url', HTMLTextAreaElement).value = srt_url
-  byId('obs-server', HTMLInputElement).value = srt_url.replace(
-    /streamid=[^&]*/,
-    `latency=${OBS_LATENCY_US}`,
-  )
-  byId('ffmpeg-line', HTMLTextAreaElement).value =
-    `ffmpeg -re -i INPUT -c copy -f mpegts '${srt_url}'`
-  byId('stream-key', HTMLInputElement).value = stream_key
-  byId('short-stream-key', HTMLInputElement).value = short_stream_key
+  const [, host = '', port = ''] = /^srt:\/\/([^?]+):(\d+)/.exec(srt_url) ?? []
+  const values = {
+    'srt-url': srt_url,
+    'obs-server': srt_url.replace(/streamid=[^&]*/, LATENCY_PARAMETER),
+    'obs-key': stream_key,
+    'ffmpeg-line': `ffmpeg -re -i INPUT -c copy -f mpegts -pes_payload_size 0 '${srt_url}&${LATENCY_PARAMETER}&linger=2'`,
+    host,
+    port,
+    mode: 'Caller',
+    'latency-ms': String(LATENCY_MS),
+    'stream-key': stream_key,
+    'short-stream-key': short_stream_key,
+    passphrase: issued.passphrase ?? '',
+    'publish-url': issued.publish_url ?? '',
+  }
+  for (const [id, value] of Object.entries(values)) fieldOf(id).value = value
   byId('url-dialog').querySelector('.copied')!.textContent = ''
   drawQrCode('qr-code', qr_code)
 }
@@ -207,7 +221,11 @@ export function drawQrCode(id: string, code: QrCode | undefined): void {
   svg.replaceChildren(path)
 }
 
-async function copy(input: HTMLInputElement | HTMLTextAreaElement, status: Element): Promise<void> {
+function fieldOf(id: string): Field {
+  return byId(id) as Field
+}
+
+async function copy(input: Field, status: Element): Promise<void> {
   // Over plain HTTP there is no `navigator.clipboard`.
   const isCopied = await (window.isSecureContext
     ? navigator.clipboard.writeText(input.value).then(
@@ -218,7 +236,7 @@ async function copy(input: HTMLInputElement | HTMLTextAreaElement, status: Eleme
   status.textContent = isCopied ? 'Copied.' : 'Not copied: press Ctrl+C.'
 }
 
-function copySelection(input: HTMLInputElement | HTMLTextAreaElement): boolean {
+function copySelection(input: Field): boolean {
   input.select()
   return document.execCommand('copy')
 }

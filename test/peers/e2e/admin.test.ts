@@ -128,14 +128,14 @@ t.test('an operator starts, watches, kicks and stops a stream', async (t) => {
   await page.getByText('No streams. Start one').waitFor()
 
   await page.getByRole('button', { name: 'Start a stream' }).click()
-  await page.getByLabel('Stream id').fill('studio')
+  await page.getByRole('textbox', { name: 'Stream id', exact: true }).fill('studio')
   await page.getByRole('button', { name: 'Start', exact: true }).click()
   const urlField = page.getByLabel('SRT URL for the encoder')
   await urlField.waitFor()
   const srtUrl = await urlField.inputValue()
   t.match(srtUrl, /^srt:\/\/127\.0\.0\.1:\d+\?streamid=mode=publish,rid=studio,token=/)
   t.equal(
-    await page.getByLabel('OBS: Server').inputValue(),
+    await page.getByLabel('Server').inputValue(),
     srtUrl.replace(/streamid=.*/, 'latency=500000'),
   )
   t.ok(await page.getByRole('img', { name: 'QR code of the SRT URL' }).isVisible())
@@ -235,7 +235,7 @@ t.test('an operator puts the backup encoder on air, and sees the slate', async (
   await page.getByLabel('Password').fill(PASSWORD)
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: 'Start a stream' }).click()
-  await page.getByLabel('Stream id').fill('studio')
+  await page.getByRole('textbox', { name: 'Stream id', exact: true }).fill('studio')
   await page.getByRole('checkbox', { name: 'Backup encoder' }).check()
   await page.getByLabel('Slate, for viewers').fill('away.ts')
   await page.getByRole('checkbox', { name: 'Encrypt' }).check()
@@ -250,8 +250,41 @@ t.test('an operator puts the backup encoder on air, and sees the slate', async (
   const backupUrl = await urlField.inputValue()
   t.not(mainUrl, backupUrl)
   t.ok(await page.getByRole('img', { name: 'QR code of the SRT URL' }).isVisible())
-  t.match(backupUrl, await page.getByLabel('OBS 29 or later: Stream Key').inputValue())
-  t.match(await page.getByLabel('Short stream key').inputValue(), /^studio-[\w-]{27}$/)
+  const obsKey = page.getByRole('textbox', { name: 'Stream Key' })
+  t.match(backupUrl, await obsKey.inputValue())
+  const [, host, srtPort, streamKey, passphrase] =
+    /^srt:\/\/(.+):(\d+)\?streamid=(.+)&passphrase=(.+)&pbkeylen=32$/.exec(backupUrl)!
+  const tab = (name: string) => page.getByRole('tab', { name })
+  const panel = (name: string) => page.getByRole('tabpanel', { name })
+  await tab('OBS').focus()
+  await page.keyboard.press('ArrowRight')
+  t.equal(
+    await panel('ffmpeg').getByLabel('Command').inputValue(),
+    `ffmpeg -re -i INPUT -c copy -f mpegts -pes_payload_size 0 '${backupUrl}&latency=500000&linger=2'`,
+  )
+  t.notOk(await obsKey.isVisible())
+  t.strictSame(await findFaults(page), [], 'no fault in a tab')
+  for (const [key, chosen] of [
+    ['ArrowRight', 'Hardware'],
+    ['ArrowRight', 'OBS'],
+    ['ArrowLeft', 'Hardware'],
+    ['Home', 'OBS'],
+    ['End', 'Hardware'],
+  ] as const) {
+    await page.keyboard.press(key)
+    t.equal(await page.getByRole('tab', { selected: true }).innerText(), chosen)
+    t.equal(await page.evaluate('document.activeElement.textContent.trim()'), chosen)
+    t.equal(await page.getByRole('tabpanel').count(), 1)
+  }
+  const field = (name: string) =>
+    panel('Hardware').getByRole('textbox', { name, exact: true }).inputValue()
+  t.strictSame(
+    await Promise.all(
+      ['Host', 'Port', 'Mode', 'Latency, ms', 'Stream id', 'Passphrase, AES-256'].map(field),
+    ),
+    [host, srtPort, 'Caller', '500', streamKey, passphrase],
+  )
+  t.match(await page.getByLabel('Short stream id').inputValue(), /^studio-[\w-]{27}$/)
   const portUrl = page.getByLabel('URL at the port of its own, without an id')
   t.match(await portUrl.inputValue(), new RegExp(`^srt://[^?]+:${port}\\?passphrase=`))
   for (const { issuedAt, expiresAt } of server.status('studio').keys ?? [])
