@@ -4,7 +4,7 @@
  * @module
  */
 import { call } from './calls.ts'
-import { byId, isDisabled, setDisabled } from './dom.ts'
+import { byId, isDisabled, setDisabled, setName } from './dom.ts'
 import { time } from './format.ts'
 import { prepareTabs } from './tabs.ts'
 import type { QrCode } from './wire.ts'
@@ -103,14 +103,14 @@ export async function startStream(id: string, options: StartOptions = {}): Promi
 }
 
 export function openKick(id: string): void {
-  byId('kick-title').textContent = `Kick the encoder of ${id}?`
+  setName(byId('kick-title'), `Kick the encoder of ${id}?`)
   const ban = byId('ban', HTMLSelectElement)
   ban.value = '0'
   ask('kick-dialog', () => call('streams/kick', { stream_id: id, ban_sec: Number(ban.value) }))
 }
 
 export function openStop(id: string): void {
-  byId('stop-title').textContent = `Stop ${id}?`
+  setName(byId('stop-title'), `Stop ${id}?`)
   const revoke = byId('revoke', HTMLInputElement)
   revoke.checked = false
   ask('stop-dialog', () => call('streams/stop-stream', { stream_id: id, revoke: revoke.checked }))
@@ -118,7 +118,7 @@ export function openStop(id: string): void {
 
 /** @param name  of the key, for the title */
 export function openRevoke(id: string, keyId: string, name: string): void {
-  byId('revoke-title').textContent = `Revoke the ${name} of ${id}?`
+  setName(byId('revoke-title'), `Revoke the ${name} of ${id}?`)
   ask('revoke-dialog', () => call('streams/revoke-key', { stream_id: id, key_id: keyId }))
 }
 
@@ -158,7 +158,7 @@ function ask(dialogId: string, act: () => Promise<unknown>): void {
 
 function show(started: StartedStream): void {
   issued = started
-  byId('url-title').textContent = `Publish ${started.stream_id}`
+  setName(byId('url-title'), `Publish ${started.stream_id}`)
   byId('expiry').textContent = time(Date.parse(started.expires_at))
   byId('publish-url-field').hidden = started.publish_url === undefined
   byId('passphrase-field').hidden = started.passphrase === undefined

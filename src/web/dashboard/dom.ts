@@ -55,7 +55,7 @@ export function onPress(id: string, act: () => void): void {
   byId(id).addEventListener('click', act)
 }
 
-/** Shows a name that breaks behind its punctuation, and elsewhere only where a part does not fit a line. */
+/** Shows a name, or a sentence with one, that breaks behind its punctuation, and elsewhere only where a part does not fit a line. */
 export function setName(element: Element, name: string): void {
   if (element.textContent === name) return
   // With line break opportunities in it, the text would be read with spaces.
