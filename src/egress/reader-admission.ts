@@ -7,6 +7,7 @@ import { parsePlayRequest, verifyPlayToken, type PlayRequest } from '../auth/pla
 import { MillraceError } from '../errors.ts'
 import type { AcceptDecision, ConnectionRequest } from '../srt/types.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
+import type { StreamPolicy } from '../stream/live-stream-options.ts'
 import type { Clock } from '../timing/clock.ts'
 import { SrtReader } from './srt-reader.ts'
 
@@ -17,9 +18,18 @@ const STREAM_SHARE = 1 / 2
 export interface ReadableStreams {
   /** @returns undefined for an unknown id */
   find(streamId: string): LiveStream | undefined
-  /** @returns URL of the node of the cluster that owns the stream; undefined without one */
-  locate?(streamId: string): Promise<string | undefined>
+  /** @returns a running stream at the node of the cluster that owns it; undefined without one */
+  locate?(streamId: string): Promise<LocatedStream | undefined>
 }
+
+interface LocatedStream {
+  /** URL of its node. */
+  readonly url: string
+  readonly policy: ReadPolicy
+}
+
+/** `playbackToken: false`: readers need no token although there is `PLAYBACK_SECRET`. */
+type ReadPolicy = Pick<StreamPolicy, 'playbackToken'>
 
 interface ReaderAdmissionOptions {
   readonly streams: ReadableStreams
@@ -43,7 +53,8 @@ interface ReaderAdmissionOptions {
 export type AdmitReader = (request: ConnectionRequest) => Promise<AcceptDecision | undefined>
 
 export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitReader {
-  const { streams, readPlaybackSecrets, maxReaders, isOverloaded, clock, onReader } = options
+  const { streams, readPlaybackSecrets, maxReaders, isOverloaded, clock } = options
+  const { onRejected, onReader } = options
   let readers = 0
 
   return async ({ streamId, remoteAddress, remotePort }) => {
@@ -53,12 +64,16 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
       const request = parsePlayRequest(streamId)
       if (request === undefined) return undefined
       stream = streams.find(request.rid)
-      await checkToken(request, stream)
-      if (stream === undefined || stream.status === 'STOPPED') throw await elsewhere(request.rid)
-      checkRoom(stream)
+      const isHere = stream !== undefined && stream.status !== 'STOPPED'
+      const elsewhere = isHere ? undefined : await streams.locate?.(request.rid)
+      await checkToken(request, (elsewhere ?? stream)?.policy)
+      if (elsewhere !== undefined) throw notOwner(elsewhere)
+      if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
+      const refusal = refusalOf(stream)
+      if (refusal !== undefined) throw refusal
     } catch (error) {
       if (!(error instanceof MillraceError)) throw error
-      options.onRejected(remote, error, stream)
+      onRejected(remote, error, stream)
       return { reject: error.rejectCode }
     }
     const read = stream
@@ -68,7 +83,11 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
       sink: new SrtReader(clock, {
         open: (reader) => {
           // Other readers may have connected since the decision.
-          if (!hasRoom(read)) return false
+          const refusal = refusalOf(read)
+          if (refusal !== undefined) {
+            onRejected(remote, refusal, read)
+            return false
+          }
           readers++
           read.read(reader)
           onReader(read, remote, 'connected')
@@ -80,7 +99,7 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
           onReader(read, remote, 'left')
         },
       }),
-      onRefused: ({ code }) => options.onRejected(remote, new MillraceError(code), read),
+      onRefused: ({ code }) => onRejected(remote, new MillraceError(code), read),
       ...(passphrase !== undefined && { passphrase }),
     }
   }
@@ -89,27 +108,24 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
    * An unknown stream is refused as well: callers without a token do not learn which ids exist. Where no token is needed, one
    * that is given must be good, too: a stream key never plays.
    */
-  async function checkToken(request: PlayRequest, stream: LiveStream | undefined): Promise<void> {
+  async function checkToken(request: PlayRequest, policy: ReadPolicy | undefined): Promise<void> {
     const secrets = readPlaybackSecrets()
-    const isOpen = secrets.length === 0 || stream?.policy.playbackToken === false
+    const isOpen = secrets.length === 0 || policy?.playbackToken === false
     if (isOpen && request.token === undefined) return
     await verifyPlayToken(request, { secrets, now: new Date(clock.wallMs()) })
   }
 
-  async function elsewhere(streamId: string): Promise<MillraceError> {
-    const url = await streams.locate?.(streamId)
-    if (url === undefined) return new MillraceError('STREAM_NOT_FOUND')
-    const message = `the stream is at ${url}: readers must call that node`
-    return new MillraceError('NOT_OWNER', { message })
-  }
-
-  function checkRoom(stream: LiveStream): void {
-    if (isOverloaded()) throw new MillraceError('OVERLOADED')
-    if (!hasRoom(stream)) throw new MillraceError('TOO_MANY_READERS')
-  }
-
-  function hasRoom(stream: LiveStream): boolean {
+  /** @returns undefined if the stream takes a reader */
+  function refusalOf(stream: LiveStream): MillraceError | undefined {
+    if (stream.status === 'STOPPED') return new MillraceError('STREAM_NOT_FOUND')
+    if (isOverloaded()) return new MillraceError('OVERLOADED')
     const share = Math.ceil(maxReaders * STREAM_SHARE)
-    return stream.status !== 'STOPPED' && readers < maxReaders && stream.readers < share
+    const hasRoom = readers < maxReaders && stream.readers < share
+    return hasRoom ? undefined : new MillraceError('TOO_MANY_READERS')
   }
+}
+
+function notOwner({ url }: LocatedStream): MillraceError {
+  const message = `the stream is at ${url}: readers must call that node`
+  return new MillraceError('NOT_OWNER', { message })
 }

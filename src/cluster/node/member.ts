@@ -219,7 +219,11 @@ export class ClusterMember implements Cluster {
     },
     admitUnkeyed: (request) => this.#admitUnkeyed(request),
     checkKey: (key) => this.#streams.checkKey(key),
-    locate: async (streamId) => (await this.#registry.get(streamId))?.ownerUrl,
+    locate: async (streamId) => {
+      const { status, ownerUrl: url, options } = (await this.#registry.get(streamId)) ?? {}
+      if (url === undefined || status === 'STOPPED') return undefined
+      return { url, policy: decodeOptions(options) }
+    },
   }
 
   readonly ownershipOf = (streamId: string) => {

@@ -9,15 +9,16 @@ import { callApi } from '../../../support/service.ts'
 import { requireTool } from '../../support/tools.ts'
 import { until } from '../../../support/until.ts'
 
-t.test('a reader that calls another node than the owner is refused with 2409', async (t) => {
+t.test('a reader of a public stream that calls another node is refused with 2409', async (t) => {
   if (!requireTool(t, 'redis-server', 'ffmpeg')) return
-  const cluster = await startCluster(t)
+  const cluster = await startCluster(t, { playbackSecret: 'p'.repeat(32) })
   const [a, b] = [await cluster.startNode(), await cluster.startNode()]
-  const api = async (node: Server, name: 'start-stream' | 'status') => {
+  const api = async (node: Server, name: 'start-stream' | 'status', options = {}) => {
+    const body = { stream_id: 'studio', ...options }
     const url = `http://127.0.0.1:${node.httpPort}`
-    return (await callApi(url, name, { stream_id: 'studio' }, cluster.hmacSecret)).body.data
+    return (await callApi(url, name, body, cluster.hmacSecret)).body.data
   }
-  const { stream_key: key } = await api(a, 'start-stream')
+  const { stream_key: key } = await api(a, 'start-stream', { playback_token: false })
   encodeTo(t, a, String(key), true)
   await until('live', async () => (await api(a, 'status'))['live'])
 
@@ -36,7 +37,11 @@ t.test('a reader that calls another node than the owner is refused with 2409', a
   await t.rejects(read(b, 'none'), { code: 'SRT_REJECTED', rejectCode: 1010 })
   const reader = await read(a, 'studio')
   await until('media', () => bytes > 100_000)
-  const { readers } = await api(b, 'status')
-  t.equal((readers as unknown[]).length, 1, 'another node tells of it')
+  await until('another node tells of it', async () => {
+    const { readers } = await api(b, 'status')
+    return (readers as unknown[]).length === 1
+  })
   await reader.close()
+  await a.stopStream('studio')
+  await t.rejects(read(a, 'studio'), { code: 'SRT_REJECTED', rejectCode: 1010 }, 'it has stopped')
 })
