@@ -86,6 +86,23 @@ for (const [name, { tools }] of Object.entries(SOURCES)) {
   })
 }
 
+t.test('a source that falls silent is lost, and called again', { buffered: true }, async (t) => {
+  if (!requireTool(t, 'srt-live-transmit', 'ffmpeg')) return
+  const service = await startService(t, { hls: { segmentSec: 0.5 } })
+  const port = await freePort()
+  const source = listen(t, 'srt-live-transmit', port)
+  await service.api('start-stream', { ...STUDIO, pull_url: `srt://127.0.0.1:${port}` })
+  await until('live', async () => (await statusOf(service))['live'])
+  const { calls } = (await statusOf(service))['pull']
+  // It closes nothing: no packet comes any more.
+  source.kill('SIGSTOP')
+  await until('interrupted', async () => (await statusOf(service))['status'] === 'INTERRUPTED')
+  t.match(await statusOf(service), { interruption: { reason: 'timeout' } })
+  await until('called again', async () => (await statusOf(service))['pull'].calls > calls)
+  source.kill('SIGCONT')
+  await until('live again', async () => (await statusOf(service))['live'])
+})
+
 t.test('says what is wrong with a source, and calls on', { buffered: true }, async (t) => {
   if (!requireTool(t, 'srt-live-transmit', 'ffmpeg')) return
   const service = await startService(t, { pull: { allow: '127.0.0.1, dead.invalid, localhost' } })
