@@ -20,6 +20,7 @@ const INGEST_100 = 'ingest --sender libsrt --publishers 100 --seconds 300'
 const INGEST_60 = 'ingest --sender libsrt --publishers 60 --seconds 60'
 const INGEST_40 = 'ingest --sender libsrt --publishers 1 --mbit 40 --seconds 60'
 const OVERLOAD = 'ingest --overload --publishers 140 --seconds 60'
+const PLAY_50 = 'play --readers 50 --seconds 60'
 
 const NONE = { aim: 'none', atMost: 0, unit: '', decimals: 0 } as const
 
@@ -83,6 +84,16 @@ export const AIMS = {
     figure: 'memory above 90 MB, for each byte of the segments held',
     ...atMost(1.15, 'B', 2),
     bench: INGEST_100,
+  },
+  'play-lost': {
+    ...NONE,
+    figure: 'play over SRT, 50 readers of 5 Mbit/s: packets of the encoder lost',
+    bench: PLAY_50,
+  },
+  'play-cpu': {
+    figure: 'the same: CPU a packet sent',
+    ...atMost(12, 'µs', 1),
+    bench: PLAY_50,
   },
   'segment-nginx': {
     figure: 'segments of 1.25 MB: bytes/s beside nginx',

@@ -38,7 +38,7 @@ import { formatMpegts } from './mpegts/report.ts'
 import { measureOperation, SETUPS as OPERATION_SETUPS } from './operation/measure.ts'
 import { formatOperation } from './operation/report.ts'
 import { measurePlay } from './play/measure.ts'
-import { formatPlay } from './play/report.ts'
+import { formatPlay, playFigures } from './play/report.ts'
 import { measurePlayers, SETUPS as PLAYERS_SETUPS } from './players/measure.ts'
 import { formatPlayers } from './players/report.ts'
 import { measureRegistry } from './registry/measure.ts'
@@ -272,7 +272,7 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
     for (const readers of flags.numbers('readers', [1, 10, 50])) {
       results.push(await measurePlay(readers, load))
     }
-    report(flags, formatPlay(results))
+    report(flags, formatPlay(results), playFigures(load, results))
   },
 
   players: async (flags) => {

@@ -13,6 +13,11 @@ import type { ReaderAnswers, ReadTask } from './reader.ts'
 /** From the start of the readers until they are sent everything. */
 const WARM_UP_MS = 4000
 
+export interface PlayLoad {
+  readonly bitsPerSecond: number
+  readonly seconds: number
+}
+
 export interface PlayResult {
   readonly readers: number
   /** Packets sent to all readers. */
@@ -34,9 +39,8 @@ export interface PlayResult {
 
 export async function measurePlay(
   readers: number,
-  load: { readonly bitsPerSecond: number; readonly seconds: number },
+  { bitsPerSecond, seconds }: PlayLoad,
 ): Promise<PlayResult> {
-  const { bitsPerSecond, seconds } = load
   const service = await startService({ env: { SRT_MAX_READERS: String(2 * readers + 1) } })
   const url = await service.start('bench-0')
   const senders = await startSenders([url], {

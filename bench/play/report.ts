@@ -3,8 +3,9 @@
  *
  * @module
  */
+import type { Figures } from '../support/figures.ts'
 import { formatTable } from '../support/table.ts'
-import type { PlayResult } from './measure.ts'
+import type { PlayLoad, PlayResult } from './measure.ts'
 
 const COLUMNS = [
   { title: 'readers' },
@@ -35,4 +36,14 @@ export function formatPlay(results: readonly PlayResult[]): string {
     result.readerCpuLoad * 100,
   ])
   return formatTable(COLUMNS, rows)
+}
+
+/** Figures with an aim, if the load is the one that the aim is about. */
+export function playFigures(load: PlayLoad, results: readonly PlayResult[]): Figures {
+  const result = results.find(({ readers }) => readers === 50)
+  if (result === undefined || load.bitsPerSecond !== 5e6) return {}
+  return {
+    'play-lost': load.seconds >= 60 ? result.lost : NaN,
+    'play-cpu': result.cpuUsPerPacket,
+  }
 }
