@@ -123,6 +123,7 @@ function tables(): Record<string, string> {
     ]
   })
   return {
+    started: markdown(['field', 'meaning'], rows(fieldsOf('StartedStream'))),
     record: markdown(['field', 'meaning'], rows(fieldsOf('StreamRecord'))),
     service: markdown(['field of `service`', 'meaning'], rows(fieldsOf('ServiceLoad'))),
     refusals: markdown(['`code`', 'status', 'message'], refusals),
