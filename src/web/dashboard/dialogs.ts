@@ -22,6 +22,7 @@ interface StartedStream {
   readonly short_stream_key: string
   readonly publish_url?: string
   readonly passphrase?: string
+  readonly play_url?: string
   readonly expires_at: string
   readonly qr_code?: QrCode
   readonly backup_srt_url?: string
@@ -34,6 +35,7 @@ interface StartedStream {
 interface StartOptions {
   readonly encryption?: boolean
   readonly backup?: boolean
+  readonly play?: boolean
   readonly key_lifetime_sec?: number
   readonly publish_port?: number
   readonly pull_url?: string
@@ -74,17 +76,20 @@ export function openStart(onStarted: (id: string) => void): void {
   )
   const listeners = byId('push-urls', HTMLTextAreaElement)
   for (const text of [...texts, listeners]) text.value = ''
-  const boxes = ['encryption', 'backup', 'always-on'].map((each) => byId(each, HTMLInputElement))
+  const boxes = ['encryption', 'backup', 'play-over-srt', 'always-on'].map((each) =>
+    byId(each, HTMLInputElement),
+  )
   for (const box of boxes) box.checked = false
   const lifetime = byId('key-lifetime', HTMLSelectElement)
   lifetime.selectedIndex = 0
   ask('start-dialog', async () => {
-    const [encryption, backup, alwaysOn] = boxes.map(({ checked }) => checked)
+    const [encryption, backup, play, alwaysOn] = boxes.map(({ checked }) => checked)
     const [id = '', pullUrl, slate, port] = texts.map(({ value }) => value)
     const pushUrls = listeners.value.split(/\s+/).filter((url) => url !== '')
     await startStream(id, {
       ...(encryption && { encryption }),
       ...(backup && { backup }),
+      ...(play && { play }),
       key_lifetime_sec: Number(lifetime.value),
       ...(port && { publish_port: Number(port) }),
       ...(pullUrl && { pull_url: pullUrl }),
@@ -161,6 +166,7 @@ function show(started: StartedStream): void {
   setName(byId('url-title'), `Publish ${started.stream_id}`)
   byId('expiry').textContent = time(Date.parse(started.expires_at))
   byId('publish-url-field').hidden = started.publish_url === undefined
+  byId('play-url-field').hidden = started.play_url === undefined
   byId('passphrase-field').hidden = started.passphrase === undefined
   byId('key-choice').hidden = started.backup_srt_url === undefined
   byId('key-of-main', HTMLInputElement).checked = true
@@ -191,6 +197,7 @@ function showKey(): void {
     'short-stream-key': short_stream_key,
     passphrase: issued.passphrase ?? '',
     'publish-url': issued.publish_url ?? '',
+    'play-url': issued.play_url ?? '',
   }
   for (const [id, value] of Object.entries(values)) fieldOf(id).value = value
   byId('url-dialog').querySelector('.copied')!.textContent = ''
