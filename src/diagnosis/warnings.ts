@@ -215,10 +215,10 @@ export const WARNINGS = {
     message: ({ count, spanSec }) =>
       `${figure(count)} intra refreshes in ${spanSec} s instead of key frames. Viewers cannot join. Set intra-refresh=0 (x264) and a keyframe interval of 2 s.`,
   }),
-  GOP_TOO_LONG: rule<{ gopSec: number; targetSec: number }>({
+  GOP_TOO_LONG: rule<{ gopSec: number; limitSec: number; targetSec: number }>({
     holdSec: perSegment,
-    message: ({ gopSec, targetSec }) =>
-      `Key frames are over ${figure(gopSec)} s apart (limit ${targetSec} s). Viewers join late. Set the keyframe interval to 2 s (OBS: Output > Keyframe Interval; ffmpeg: -g 60).`,
+    message: ({ gopSec, limitSec }) =>
+      `Key frames are over ${figure(gopSec)} s apart (limit ${limitSec} s). Viewers join late. Set the keyframe interval to 2 s (OBS: Output > Keyframe Interval; ffmpeg: -g 60).`,
   }),
   SEGMENT_TOO_LARGE: rule<{ maxBytes: number; targetSec: number }>({
     holdSec: perSegment,

@@ -8,8 +8,13 @@
 import type { Track } from '../mpegts/track.ts'
 
 export type SourceFact =
-  /** A GOP exceeds the maximum duration of a segment and was cut. `gopSec`: duration of the GOP up to the cut. */
-  | { readonly code: 'GOP_TOO_LONG'; readonly gopSec: number; readonly targetSec: number }
+  /** A GOP exceeds `limitSec`; above the maximum duration of a segment it is cut. `gopSec`: its duration so far. */
+  | {
+      readonly code: 'GOP_TOO_LONG'
+      readonly gopSec: number
+      readonly limitSec: number
+      readonly targetSec: number
+    }
   /** A GOP exceeds the maximum size of a segment, `maxBytes`, and was cut. */
   | { readonly code: 'SEGMENT_TOO_LARGE'; readonly maxBytes: number; readonly targetSec: number }
   /** No segment can start: for `awaitedSec`, video has arrived without a random access point. */

@@ -62,7 +62,7 @@ t.test('an event holds for 30 s after the last one', async (t) => {
 
 t.test('a fact of segments holds for three target durations', async (t) => {
   const { warnings, held } = setUp()
-  warnings.report({ code: 'GOP_TOO_LONG', gopSec: 60, targetSec: 60 }, 0)
+  warnings.report({ code: 'GOP_TOO_LONG', gopSec: 60, limitSec: 4, targetSec: 60 }, 0)
   warnings.observe([], 179 * SEC)
   t.strictSame(held(), ['GOP_TOO_LONG'])
   warnings.observe([], 180 * SEC)

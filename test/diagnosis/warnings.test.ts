@@ -96,7 +96,7 @@ const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'co
     },
     { listed: 999, wanted: 1000, cut: HUGE, released: 0, gaps: 0, short: true, advisedBytes: HUGE },
   ],
-  GOP_TOO_LONG: [{ gopSec: DAY_SEC, targetSec: 60 }],
+  GOP_TOO_LONG: [{ gopSec: DAY_SEC, limitSec: 4, targetSec: 60 }],
   SEGMENT_TOO_LARGE: [{ maxBytes: HUGE, targetSec: 60 }],
   NO_KEY_FRAME: [{ awaitedSec: DAY_SEC }],
   TIMESTAMP_JUMP: [{ jumpSec: DAY_SEC }, { jumpSec: -DAY_SEC }],

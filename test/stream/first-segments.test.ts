@@ -1,9 +1,19 @@
 /**
  * The playlist appears with the third segment, since players start three target durations before its end (RFC 8216bis
- * 6.3.3), and the longest of the three sets EXT-X-TARGETDURATION (4.4.3.1).
+ * 6.3.3), and the longest of the three sets EXT-X-TARGETDURATION (4.4.3.1); with parts the longest of two.
  */
+import { deepStrictEqual } from 'node:assert/strict'
+import * as fc from 'fast-check'
 import t from 'tap'
-import { createStream, GopEncoder, listDurations, targetOf } from './gops.ts'
+import { rounds } from '../support/soak.ts'
+import { createStream, FRAMES_PER_SEC, GopEncoder, listDurations, targetOf } from './gops.ts'
+import { StreamViewer } from './stream-viewer.ts'
+
+/** Rules of EXT-X-TARGETDURATION and PART-TARGET; such GOPs break others themselves. */
+const OF_TARGETS =
+  /: (SEGMENT_OVER_TARGET|TARGETDURATION_CHANGED|PART_OVER_TARGET|PART_TARGET_CHANGED) /
+
+const LOW_LATENCY = { formats: ['ts', 'cmaf'], partSec: 0.2 } as const
 
 t.test('the playlist appears with the third segment, and the stream is live then', async (t) => {
   const { stream, playlist, publish, events } = createStream()
@@ -41,10 +51,7 @@ t.test('a short first GOP does not cut later ones (RFC 8216bis 4.4.3.1)', async 
     publish().push(new GopEncoder().encode([...gops, 1]))
     t.same(listDurations(playlist()), durations, name)
     t.equal(targetOf(playlist()), target, name)
-    t.notOk(
-      stream.report().warnings.some(({ code }) => code === 'GOP_TOO_LONG'),
-      name,
-    )
+    t.equal(stream.packaging.forcedCuts, 0, name)
   }
 })
 
@@ -127,7 +134,7 @@ t.test('an encoder lost before the third segment: the playlist appears after 10 
 })
 
 t.test('media that pauses within the second segment: its length so far counts', async (t) => {
-  const { playlist, publish, pass, events } = createStream({ playlistSegments: 8 })
+  const { stream, playlist, publish, pass } = createStream({ playlistSegments: 8 })
   const encoder = new GopEncoder()
   const publication = publish()
   publication.push(encoder.encode([2, 5]))
@@ -136,7 +143,7 @@ t.test('media that pauses within the second segment: its length so far counts', 
   t.equal(targetOf(playlist()), 5)
   publication.push(encoder.encode([4, 1]))
   t.same(listDurations(playlist()), [2, 5, 4])
-  t.notOk(events.includes('warning: GOP_TOO_LONG'))
+  t.equal(stream.packaging.forcedCuts, 0)
 })
 
 t.test('an encoder lost within the third segment: the playlist appears, and goes on', async (t) => {
@@ -188,4 +195,53 @@ t.test('a stream that comes back keeps its playlist and its target', async (t) =
   t.same(listDurations(playlist()).at(-1), 2, 'with its first segment')
   t.equal(targetOf(playlist()), 4)
   t.same(events, ['live', 'interrupted: timeout', 'live'].slice(events.length === 2 ? 1 : 0))
+})
+
+t.test('with parts, the playlists appear with the third segment as well', async (t) => {
+  const { stream, read, publish, events } = createStream({ ...LOW_LATENCY, playlistSegments: 8 })
+  const publication = publish()
+  const encoder = new GopEncoder()
+  publication.push(encoder.encode([2, 3, 3]))
+  for (const name of ['master.m3u8', 'ts.m3u8', 'playlist.m3u8', 'cmaf-video-1.m3u8'])
+    t.equal(read(name), undefined, name)
+  t.equal(stream.live, false)
+  publication.push(encoder.encode([4, 1]))
+  for (const name of ['playlist.m3u8', 'cmaf-video-1.m3u8']) {
+    const [first, second, third, ...later] = listDurations(read(name))
+    t.same([first, second, third], [2, 3, 3], name)
+    t.ok(later.every((sec) => Math.round(sec) <= 3))
+    t.equal(targetOf(read(name)), 3)
+  }
+  t.match(read('cmaf-video-1.m3u8'), /#EXT-X-PART-INF/)
+  t.same(
+    events.filter((event) => event === 'live'),
+    ['live'],
+  )
+})
+
+t.test('with parts, GOPs of any length keep to the targets of the first segments', async (t) => {
+  const gops = fc.array(fc.integer({ min: 1, max: 130 }), { minLength: 1, maxLength: 6 })
+  const settings = fc.record({
+    segmentSec: fc.constantFrom(0.5, 1, 2, 4),
+    partSec: fc.constantFrom(0.2, 0.333, 0.5),
+  })
+  fc.assert(
+    fc.property(settings, gops, (chosen, lengths) => {
+      const { stream, publish } = createStream({ ...LOW_LATENCY, ...chosen, playlistSegments: 8 })
+      const viewer = new StreamViewer(stream, ['cmaf-video-1', 'main'])
+      const publication = publish()
+      for (const frame of new GopEncoder().frames(lengths.map((it) => it / FRAMES_PER_SEC))) {
+        publication.push(frame)
+        viewer.look()
+      }
+      stream.stop('api')
+      viewer.look()
+      deepStrictEqual(
+        viewer.complaints.filter((it) => OF_TARGETS.test(it)),
+        [],
+      )
+    }),
+    { numRuns: rounds(10, 1000) },
+  )
+  t.pass('for every length')
 })

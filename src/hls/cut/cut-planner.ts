@@ -29,6 +29,9 @@ import { Timeline, type Open } from './timeline.ts'
 
 const NO_DECISIONS: CutDecision[] = []
 
+/** Longest GOP without a warning, unless segments are longer: viewers wait for the end of the first one to begin. */
+const MAX_GOP_SEC = 4
+
 /** Minimum distance of a PES packet to the newest frame with which it surely begins another one, in frames. */
 const MIN_FRAME = 0.75
 
@@ -39,6 +42,7 @@ const MIN_FRAME = 0.75
  */
 export class CutPlanner {
   readonly #maxSegmentBytes: number
+  readonly #maxGopSec: number
   readonly #targets: Targets
   readonly #parts = new PartCutter()
   readonly #sequence: SequenceCounter
@@ -57,6 +61,7 @@ export class CutPlanner {
   constructor(options: CutPlannerOptions) {
     const { maxSegmentBytes, sequenceStart, earlier } = options
     this.#maxSegmentBytes = maxSegmentBytes
+    this.#maxGopSec = Math.max(MAX_GOP_SEC, options.segmentSec)
     this.#targets = new Targets(options, this.#gops, earlier?.targets)
     this.#parts.fix(earlier?.targets.partTargetSec, this.limitTicks)
     this.#sequence = new SequenceCounter(sequenceStart, earlier !== undefined)
@@ -199,6 +204,7 @@ export class CutPlanner {
   #cutIfDue({ plan, timeline }: Open, unit: PesUnit, wallMs: number, openBytes: number): void {
     const ticks = timeline.timeOf(unit)
     const { randomAccess, dtsTicks, repetition } = unit
+    if (repetition === undefined) this.#watchGop(timeline, unit)
     if (randomAccess && repetition === undefined) {
       this.#gops.push(ticks)
       this.#programDate.arrive((ticks - plan.startTicks) / TICKS_PER_SEC, wallMs)
@@ -224,6 +230,21 @@ export class CutPlanner {
     return isDueAt(plan, point, this.#targets)
   }
 
+  /** Reports a GOP that is too long for viewers who join, once while it lasts and again at its end. */
+  #watchGop(timeline: Timeline, unit: PesUnit): void {
+    const maxTicks = this.#maxGopSec * TICKS_PER_SEC + timeline.frameTicks / 2
+    const gopTicks = this.#gops.lengthAt(timeline.timeOf(unit))
+    const wasTooLong = this.#gops.lengthAt(timeline.latestTicks) > maxTicks
+    if (gopTicks > maxTicks && (unit.randomAccess || !wasTooLong)) this.#reportGop(gopTicks)
+  }
+
+  #reportGop(gopTicks: number): void {
+    const { targetSec } = this
+    const limitSec = Math.min(targetSec, this.#maxGopSec)
+    const gopSec = gopTicks / TICKS_PER_SEC
+    this.#decide(factDecision({ code: 'GOP_TOO_LONG', gopSec, limitSec, targetSec }))
+  }
+
   /** Whether the open segment would exceed its maximum duration or size with this PES packet; reports which. */
   #isForced(plan: SegmentPlan, unit: PesUnit, timeline: Timeline, openBytes: number): boolean {
     const ticks = timeline.timeOf(unit)
@@ -231,8 +252,7 @@ export class CutPlanner {
     const maxBytes = this.#maxSegmentBytes
     const isTooLarge = openBytes + unit.sizeBytes > maxBytes
     const { targetSec } = this
-    const gopSec = this.#gops.lengthAt(ticks) / TICKS_PER_SEC
-    if (isTooLong) this.#decide(factDecision({ code: 'GOP_TOO_LONG', gopSec, targetSec }))
+    if (isTooLong) this.#reportGop(this.#gops.lengthAt(ticks))
     else if (isTooLarge)
       this.#decide(factDecision({ code: 'SEGMENT_TOO_LARGE', maxBytes, targetSec }))
     return isTooLong || isTooLarge

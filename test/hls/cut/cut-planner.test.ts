@@ -39,7 +39,12 @@ function segmentsOf(decisions: readonly CutDecision[]): Planned[] {
   return segments
 }
 
-function plan(frames: readonly PesUnit[], settings: { segmentSec?: number; maxSec?: number } = {}) {
+interface Settings {
+  readonly segmentSec?: number
+  readonly maxSec?: number
+}
+
+function plan(frames: readonly PesUnit[], settings: Settings = {}) {
   const { segmentSec = 2, maxSec = 10 } = settings
   const planner = new CutPlanner({ segmentSec, maxSegmentSec: maxSec, maxSegmentBytes: 1e9 })
   const decisions = frames.flatMap((unit) => planner.push(unit, 0, 0))
@@ -91,6 +96,23 @@ t.test('without a key frame a segment ends with the last frame before the limit'
   t.equal(planner.stats.forcedCuts, 2)
   const facts = decisions.flatMap((decision) => (decision.type === 'fact' ? [decision.fact] : []))
   t.match(facts[0], { code: 'GOP_TOO_LONG', targetSec: 2 })
+})
+
+t.test('reports a GOP of over 4 s while it lasts and at its end', async (t) => {
+  const reported = (frames: readonly PesUnit[], settings: Settings = {}) =>
+    plan(frames, settings).decisions.flatMap((decision) => {
+      if (decision.type !== 'fact' || decision.fact.code !== 'GOP_TOO_LONG') return []
+      const { gopSec, limitSec } = decision.fact
+      return [[Math.round(gopSec * 100) / 100, limitSec]]
+    })
+  t.same(reported(withKeysAt(0, 4, 8, 12)), [])
+  t.same(reported(withKeysAt(0, 8.4, 16.8)), [
+    [4.04, 4],
+    [8.4, 4],
+    [4.04, 4],
+    [8.4, 4],
+  ])
+  t.same(reported(withKeysAt(0, 6, 12), { segmentSec: 6 }), [], 'of segments of 6 s')
 })
 
 t.test('a segment that a gap would make too long ends with its media', async (t) => {
