@@ -333,9 +333,9 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#events.run(() => this.#events.push(() => this.emit('push', event)))
   }
 
-  /** The encoder has gone with the process that the stream continues. */
+  /** The encoder has gone with the process that the stream continues; no event once another one is here. */
   reportInterruption(): void {
-    if (this.status === 'STOPPED') return
+    if (this.status === 'STREAMING' || this.status === 'STOPPED') return
     this.#events.run(() => this.#events.push(() => this.emit('interrupted', { reason: 'timeout' })))
   }
 

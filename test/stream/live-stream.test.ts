@@ -433,13 +433,16 @@ t.test(
   },
 )
 
-t.test('tells that the encoder of an earlier process has gone, unless it is over', async (t) => {
+t.test('tells that the encoder of an earlier process has gone, until one is here', async (t) => {
   const { stream, events } = setUp()
   stream.reportInterruption()
   t.strictSame(events, ['interrupted: timeout'])
+  stream.publish(fakeEncoder())
+  stream.reportInterruption()
+  t.strictSame(events.slice(1), ['publish'])
   stream.stop('api')
   stream.reportInterruption()
-  t.strictSame(events.slice(1), ['end: api'])
+  t.strictSame(events.slice(2), ['end: api'])
 })
 
 t.test(
