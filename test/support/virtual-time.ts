@@ -23,11 +23,16 @@ export class VirtualTime implements Timers {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted()
-      const cancel = this.#add(ms, resolve, true)
-      signal?.addEventListener('abort', () => {
+      const abort = () => {
         cancel()
-        reject(signal.reason as Error)
-      })
+        reject(signal!.reason as Error)
+      }
+      const end = () => {
+        signal?.removeEventListener('abort', abort)
+        resolve()
+      }
+      const cancel = this.#add(ms, end, true)
+      signal?.addEventListener('abort', abort)
     })
   }
 
