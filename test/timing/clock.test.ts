@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { SteadyClock } from '../../src/timing/clock.ts'
+import { machineTimers, SteadyClock } from '../../src/timing/clock.ts'
+import { until } from '../support/until.ts'
 
 const MIN_US = 60_000_000
 const HOUR_MS = 3_600_000
@@ -117,4 +118,22 @@ t.test('advances wall time by the monotonic clock between adopted corrections', 
       }
     }),
   )
+})
+
+t.test('a sleep rejects once its signal aborts', async (t) => {
+  const waiting = new AbortController()
+  const sleep = machineTimers.sleep(1, waiting.signal)
+  waiting.abort()
+  await t.rejects(sleep, { name: 'AbortError' })
+})
+
+t.test('a task is called after each interval, until it is ended', async (t) => {
+  let calls = 0
+  const end = machineTimers.every(1, () => calls++)
+  await until('two calls', () => calls >= 2, { everyMs: 1 })
+  end()
+  const before = calls
+  // Node runs timers of the same length in the order in which they were set.
+  await machineTimers.sleep(1)
+  t.equal(calls, before)
 })

@@ -359,10 +359,10 @@ t.test('close ends all waits', async (t) => {
   const stopped = writes.stop('api', async () => undefined)
   await time.pass(0)
   t.equal(time.sleepers, 2)
+  const { length } = sent
   writes.close()
   await stopped
-  const { length } = sent
+  t.equal(time.sleepers, 0)
   await time.pass(10_000)
   t.equal(sent.length, length)
-  t.equal(time.sleepers, 0)
 })
