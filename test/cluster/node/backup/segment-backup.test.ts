@@ -169,14 +169,22 @@ t.test('a stream has one server, and the streams are spread over all', async (t)
     for (const uri of ['e-1.ts', 'e-2.ts']) write(backup, id, uri, [188])
   }
   await backup.flush(5000)
-  for (const [index, { lists }] of servers.entries()) {
-    // All nodes, of later versions, too, must find it there.
-    const isHere = (id: string) =>
-      createHash('sha1').update(id).digest().readUInt32BE() % servers.length === index
-    const keys = ids.filter(isHere).flatMap((id) => [1, 2].map((n) => `mr:{${id}}:media:e-${n}.ts`))
+  // All nodes, of later versions, too, must find it there.
+  const serverOf = (id: string) =>
+    servers[createHash('sha1').update(id).digest().readUInt32BE() % servers.length]!
+  for (const server of servers) {
+    const keys = ids
+      .filter((id) => serverOf(id) === server)
+      .flatMap((id) => [1, 2].map((n) => `mr:{${id}}:media:e-${n}.ts`))
     t.ok(keys.length > 0)
-    t.strictSame([...lists.keys()].toSorted(), keys.toSorted())
+    t.strictSame([...server.lists.keys()].toSorted(), keys.toSorted())
   }
+  const [first, second] = servers as [MemoryRedis, MemoryRedis]
+  second.cut()
+  const other = openBackup(t, urls).backup
+  const id = ids.find((each) => serverOf(each) === first)!
+  const found = await other.read(id, [{ uri: 'e-1.ts', sizeBytes: 188 }], READ)
+  t.equal(found.size, 1, 'without the other server')
 })
 
 t.test('a server that does not answer holds a flush up for its time limit alone', async (t) => {
