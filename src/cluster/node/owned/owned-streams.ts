@@ -179,7 +179,7 @@ export class OwnedStreams {
   async reconcile({ running, lingering }: ListedStreams): Promise<string[]> {
     for (const [streamId, owned] of this.#owned) {
       const { stream, fence, writes } = owned
-      if (stream.forgotten) {
+      if (stream.forgotten && running.get(streamId) !== fence) {
         // Its linger ends a little later in the registry: until then it is none to be adopted.
         if (lingering.get(streamId) !== fence) this.#owned.delete(streamId)
       } else if (stream.status !== 'STOPPED') {
@@ -197,7 +197,10 @@ export class OwnedStreams {
     return [...running.keys(), ...lingering.keys()].filter((id) => !this.#owned.has(id))
   }
 
-  /** Stops a stream again: a failover of Redis has lost the stop, or the stream goes on elsewhere, or its linger is over. */
+  /**
+   * Stops a stream again: a failover of Redis has lost the stop, an outage has outlasted its attempts, the stream goes on
+   * elsewhere, or its linger is over.
+   */
   async #repeatStop(owned: Owned): Promise<void> {
     const { node, registry, lingerMs } = this.#options
     const { stream, run, fence, reason = 'api' } = owned

@@ -294,6 +294,26 @@ t.test('a stream that was served to its end is not claimed again', async (t) => 
   t.strictSame(await owned.reconcile({ running, lingering }), ['studio'], 'not known any more')
 })
 
+t.test(
+  'a stream that ended in a long outage of the registry is stopped, not claimed',
+  async (t) => {
+    const { time, memory, owned, own, reconcile, registered } = createNode()
+    const { stream } = own()
+    await time.pass(0)
+    memory.fault = 'away'
+    const announced: string[] = []
+    stream.stop('api')
+    owned.stop(stream, 'api', async () => announced.push('end'))
+    await time.pass(HOUR_MS)
+    t.equal(stream.forgotten, true)
+    memory.fault = undefined
+    t.strictSame(await reconcile(), [])
+    t.match(registered(), { status: 'STOPPED', reason: 'api' })
+    t.strictSame(await reconcile(), [], 'while it lingers in the registry')
+    t.strictSame(announced, ['end'])
+  },
+)
+
 t.test('ends that a failover has lost are announced for as long as it takes', async (t) => {
   const { time, model, owned, own, reconcile, registered, take } = createNode()
   const ids = ['one', 'two']
