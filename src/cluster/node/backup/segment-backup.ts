@@ -19,7 +19,7 @@ interface SegmentBackupOptions {
   readonly maxBytes: number
   /** Called when a server cannot be reached, or no longer. */
   readonly onLost: (reason: string) => void
-  /** That of `Redis.awaySinceUs`. */
+  /** Has the origin of `machineClock`, which dates `Redis.awaySinceUs`. */
   readonly clock: Pick<Clock, 'nowUs'>
 }
 
