@@ -19,6 +19,9 @@ export interface NodeRequest {
   readonly timeoutMs: number
 }
 
+/** `callNode` with the secrets of this node. */
+export type CallNode = (request: NodeRequest) => Promise<unknown>
+
 /**
  * @throws {MillraceError} refusal of the node
  * @throws {Error} if the node cannot be reached, or does not answer in time

@@ -5,7 +5,6 @@
  * @module
  */
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { machineClock, machineTimers, systemClock } from '../../timing/clock.ts'
 import { MillraceError } from '../../errors.ts'
 import { parsePortRange } from '../../config/setting-types.ts'
@@ -26,7 +25,7 @@ import { logRegistry, Redis } from '../registry/redis.ts'
 import { decodeOptions } from '../registry/registered-options.ts'
 import { Registry } from '../registry/registry.ts'
 import { Adoption } from './takeover/adoption.ts'
-import { callNode, type NodeRequest } from './call-node.ts'
+import { callNode, type CallNode } from './call-node.ts'
 import { Claims, parseYieldRequest, type YieldRequest } from './takeover/claims.ts'
 import { ClusterControl } from './control/cluster-control.ts'
 import { Drain } from './takeover/drain.ts'
@@ -79,7 +78,7 @@ export class ClusterMember implements Cluster {
     const { redisUrl, role, hls, maxStreams, clusterBackup, cache } = config
     const shared = sharedSettings(settings, systemClock)
     const node = this.#node
-    const call = (request: NodeRequest) => callNode(calls, request)
+    const call: CallNode = (request) => callNode(calls, request)
     const redis = new Redis({ url: redisUrl })
     const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK, maxStreams })
     const registered = new RegisteredStreams({ ...shared, streams })
@@ -336,10 +335,14 @@ export class ClusterMember implements Cluster {
   /** Yields a stream whose encoder has been silent for 1 s, or does so now. */
   async #yield({ stream_id: streamId, fence }: YieldRequest): Promise<boolean> {
     const stream = this.#owned.has(streamId) ? this.#streams.find(streamId) : undefined
-    const isSilent =
-      stream === undefined ||
-      (await waitForSilence(stream, { sources: ENCODER_SOURCES, clock: systemClock, sleep }))
-    if (!isSilent) return false
+    if (stream !== undefined) {
+      const isSilent = await waitForSilence(stream, {
+        sources: ENCODER_SOURCES,
+        clock: systemClock,
+        sleep: (ms) => machineTimers.sleep(ms),
+      })
+      if (!isSilent) return false
+    }
     if (this.#owned.fenceOf(streamId) === fence) await this.#owned.yield(streamId, YIELD_WRITE_MS)
     return true
   }

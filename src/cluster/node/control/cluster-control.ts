@@ -5,7 +5,7 @@
  * @module
  */
 import type { Archive } from '../../../archive/archive.ts'
-import type { NodeRequest } from '../call-node.ts'
+import type { CallNode } from '../call-node.ts'
 import type { Redis } from '../../registry/redis.ts'
 import { sendCommand } from '../../registry/node-commands.ts'
 import type { RegisteredStream } from '../../registry/registered.ts'
@@ -61,8 +61,7 @@ interface ControlOptions
     'start' | 'update' | 'stop' | 'revokeKey' | 'get' | 'list' | 'listNodes' | 'listLiveNodes'
   >
   readonly redis: Pick<Redis, 'command'>
-  /** See `callNode`. */
-  readonly call: (request: NodeRequest) => Promise<unknown>
+  readonly call: CallNode
   readonly streams: Pick<Streams, 'find' | 'room'>
   readonly registered: Pick<RegisteredStreams, 'refresh'>
   readonly ports: Pick<RegisteredPorts, 'invalidate'>

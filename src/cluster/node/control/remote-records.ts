@@ -5,7 +5,7 @@
  */
 import { Type } from 'typebox'
 import { Check } from 'typebox/value'
-import type { NodeRequest } from '../call-node.ts'
+import type { CallNode } from '../call-node.ts'
 import { MAX_PAGE_STREAMS, StreamId } from '../../../api/requests.ts'
 import { MillraceError } from '../../../errors.ts'
 import type { RegisteredStream } from '../../registry/registered.ts'
@@ -38,7 +38,7 @@ interface RecordRequest {
  * @returns records of those streams that the node owns; undefined if it does not answer
  */
 export async function askRecords(
-  call: (request: NodeRequest) => Promise<unknown>,
+  call: CallNode,
   url: string | undefined,
   request: RecordRequest,
 ): Promise<ReadonlyMap<string, StreamRecord> | undefined> {

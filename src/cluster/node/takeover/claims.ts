@@ -21,7 +21,7 @@ import { Check } from 'typebox/value'
 import { StreamId } from '../../../api/requests.ts'
 import { floorsOf } from '../registered/registered-keys.ts'
 import type { StreamKeyClaims } from '../../../auth/stream-key.ts'
-import { isRefused, type NodeRequest } from '../call-node.ts'
+import { isRefused, type CallNode } from '../call-node.ts'
 import { unavailable } from '../../registry/redis.ts'
 import type { Handover, RegisteredStream } from '../../registry/registered.ts'
 import type { Registry } from '../../registry/registry.ts'
@@ -48,8 +48,7 @@ const MAX_TRIES = 3
 interface ClaimsOptions {
   readonly node: string
   readonly registry: Pick<Registry, 'get' | 'claim' | 'advance' | 'listLiveNodes' | 'leaveNode'>
-  /** See `callNode`. */
-  readonly call: (request: NodeRequest) => Promise<unknown>
+  readonly call: CallNode
   readonly owned: Pick<OwnedStreams, 'has' | 'own'>
   /** Reads the media of a stream; undefined: its segments are gaps. */
   readonly readMedia: ((handover: Handover) => Promise<MediaSource>) | undefined
