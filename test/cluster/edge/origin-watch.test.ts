@@ -3,7 +3,8 @@
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import t from 'tap'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
 import { createEdgeServer } from '../../../src/cluster/edge/edge-server.ts'
 import { OriginWatch } from '../../../src/cluster/edge/origin-watch.ts'
 import { MillraceError } from '../../../src/errors.ts'
@@ -11,7 +12,9 @@ import { createLogger } from '../../../src/logger.ts'
 import { freePort } from '../../support/free-port.ts'
 import { until } from '../../support/until.ts'
 
-const AWAY = 'the origin does not answer: viewers get 503. Check EDGE_OF, and that the origin runs'
+const AWAY =
+  'the origin does not answer: viewers get 503, for cached streams after three target durations. ' +
+  'Check EDGE_OF, and that the origin runs'
 const BACK = 'the origin answers again'
 
 function log() {
@@ -58,36 +61,79 @@ t.test(
   },
 )
 
-t.test(
-  'of an origin behind a proxy the status tells, and limits of the edge tell nothing',
-  async (t) => {
-    const { lines, logger } = log()
-    const replies: (number | Error)[] = []
-    const closing = new AbortController()
-    const watch = new OriginWatch({
-      client: {
-        get: async () => {
-          const reply = replies.shift()!
-          if (reply instanceof Error) throw reply
-          return { status: reply, headers: {}, bytes: Buffer.alloc(0) }
-        },
+t.test('an origin that does not reply is asked again after 3 s', async (t) => {
+  const { lines, logger } = log()
+  let asked = 0
+  const origin = createServer((_request, reply) => {
+    if (asked++ > 0) reply.end('{"status":"live"}')
+  })
+  await once(origin.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => origin.close())
+  const { port } = origin.address() as AddressInfo
+  const edge = await createEdgeServer({
+    ...{ logger, public: { host: '127.0.0.1' }, http: { host: '127.0.0.1', port: 0 } },
+    ...{
+      edgeOf: `http://127.0.0.1:${port}`,
+      hmacSecret: 'h'.repeat(32),
+      jwtSecret: 'j'.repeat(32),
+    },
+  })
+  t.teardown(() => edge.close())
+  const said = () => lines.filter(({ msg }) => msg === AWAY || msg === BACK)
+  await until('it is back', () => said().length === 2)
+  t.match(said(), [{ msg: AWAY, reason: 'no answer in 3 s' }, { msg: BACK }])
+})
+
+function scripted(t: Test) {
+  const { lines, logger } = log()
+  const replies: (number | Error)[] = []
+  const closing = new AbortController()
+  const watch = new OriginWatch({
+    client: {
+      get: async () => {
+        const reply = replies.shift()!
+        if (reply instanceof Error) throw reply
+        return { status: reply, headers: {}, bytes: Buffer.alloc(0) }
       },
-      url: 'https://origin.example.org',
-      signal: closing.signal,
-      logger,
-    })
-    const probe = async (...given: (number | Error)[]) => {
-      replies.push(...given)
-      for (const _ of given) await watch.probe()
-      return lines.splice(0).map(({ msg, reason }) => [msg, reason])
-    }
-    t.strictSame(await probe(200, 404, new MillraceError('TOO_MANY_WAITING')), [])
-    t.strictSame(await probe(502, 503, new Error('other side closed')), [[AWAY, 'answered 502']])
-    t.strictSame(await probe(200, 200), [[BACK, undefined]])
-    closing.abort()
-    t.strictSame(await probe(new Error('aborted')), [])
-  },
-)
+    },
+    url: 'https://origin.example.org',
+    signal: closing.signal,
+    logger,
+  })
+  const check = async (given: (number | Error)[], said: (string | undefined)[][]) => {
+    replies.push(...given)
+    for (const _ of given) await watch.probe()
+    t.strictSame(
+      lines.splice(0).map(({ msg, reason }) => [msg, reason]),
+      said,
+    )
+  }
+  return { watch, check, closing }
+}
+
+t.test('an origin that has answered is away after three failures in a row', async (t) => {
+  const { watch, check, closing } = scripted(t)
+  const lost = new Error('other side closed')
+  await check([200, 404, lost, lost, 200, lost, lost, 200], [])
+  await check([504, 502, lost], [[AWAY, 'other side closed']])
+  t.equal(watch.isAway, true)
+  await check([lost, 200, 200], [[BACK, undefined]])
+  await check([503, 503, 503, 500], [])
+  closing.abort()
+  await check([lost, lost, lost], [])
+})
+
+t.test('the first probe of an origin decides alone', async (t) => {
+  await scripted(t).check([502, 502], [[AWAY, 'answered 502']])
+})
+
+t.test('a limit of the edge says nothing about its origin', async (t) => {
+  const { watch, check } = scripted(t)
+  const limit = new MillraceError('TOO_MANY_WAITING')
+  await check([limit, limit, limit, 200, limit, limit, limit], [])
+  await check([502, limit, 502, limit, 502, limit], [[AWAY, 'answered 502']])
+  t.equal(watch.isAway, true)
+})
 
 t.test('an origin that is slow is not asked twice at once', async (t) => {
   const waiting: (() => void)[] = []
