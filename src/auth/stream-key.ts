@@ -278,12 +278,22 @@ function checkForm(text: string): void {
   }
 }
 
-/** Name where a stream id stands, also in quotes and in the form `publish:<name>` of other servers. */
-const NAMED = /(?:^["'“‘]?(?:publish:)?|\br(?:id)?=)([\w.~-]+)(?=$|[,:"'”’])/
+/** Places of a stream's name, the parser's first: `rid`, `r` of the guidelines' form, and the whole text where it has no fields. */
+const NAMED = [
+  /(?:^|,|^#!::)rid=([\w.~-]+)(?=$|[,#])/,
+  /^#!::(?:.*,)?r=([\w.~-]+)(?=$|[,#])/,
+  /^publish:([\w.~-]+)(?:$|:)/,
+  /^(?:[\w.-]+\/)?([\w.~-]+)$/,
+]
 
-/** Name of the stream that a text seems to be for, well-formed or not: its refusal is reported to that stream. */
+/**
+ * Name of the stream that a text is for, well-formed or not, also in quotes: its refusal is reported to that stream.
+ *
+ * @throws {MillraceError} `STREAM_KEY_MALFORMED` if the percent-encoding is broken
+ */
 export function streamNamedIn(text: string): string | undefined {
-  return NAMED.exec(text)?.[1]
+  const plain = decoded(text).replaceAll(/^["'“‘]|["'”’]$/g, '')
+  return NAMED.map((named) => named.exec(plain)?.[1]).find((name) => name !== undefined)
 }
 
 /** Fields of a StreamID, none of them validated. */

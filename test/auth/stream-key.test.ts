@@ -306,10 +306,16 @@ t.test('finds the name of a stream in a text that is no key', async (t) => {
   const key = `mode=publish,rid=demo,token=${TOKEN}`
   for (const text of [
     ...['demo', '"demo"', 'publish:demo', '"publish:demo"', 'publish:demo:user:password'],
+    ...['publish%3Ademo', 'demo#feedbackplay', 'live/demo', 'rid=demo#feedbackplay'],
     ...[key, `"${key}"`, `‘${key}’`, '"mode=publish,rid=demo"', '#!::r=demo,m=publish'],
+    ...['#!::m=publish,r=demo', '#!::r=other,rid=demo', `#!::r=${key}`, `u=Camera #1,${key}`],
+    ...[`other,${key}`, `token=r=other,${key}`, `srt://other:10080?streamid=${key}`],
   ])
     t.equal(streamNamedIn(text), 'demo', text.slice(0, 30))
-  for (const text of ['', '=', 'mode=publish', 'live/demo'])
+  for (const text of [
+    ...['', '=', 'mode=publish', 'live:demo', 'demo:user', 'srt://demo:10080'],
+    ...['publish:demo?x', 'publish:demo,x', 'r=demo,m=publish', 'token=r=demo', 'x-rid=demo'],
+  ])
     t.equal(streamNamedIn(text), undefined, text)
 })
 
