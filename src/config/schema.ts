@@ -244,8 +244,9 @@ export const Config = Type.Object({
   }),
   edgeOf: Type.String({
     default: '',
-    pattern: '^(unix:/.+|https?://.+)?$',
-    allowed: 'unix:/path, or an http or https URL',
+    // Without credentials: the log has it, and no request sends them.
+    pattern: '^(unix:/.+|https?://[^@]+)?$',
+    allowed: 'unix:/path, or an http or https URL without credentials',
     description:
       'origin of `millrace edge`: another Millrace, whose streams it serves from memory of its own',
   }),

@@ -68,7 +68,7 @@ export function allowedValues({ schema }: Setting): string {
   return 'text'
 }
 
-/** What is wrong with a value, and what is allowed; the value itself only if it is no secret. */
+/** What is wrong with a value, and what is allowed; the value itself only if it is no secret, and without credentials. */
 export function problemWith(setting: Setting, value: unknown): string {
   const { env, schema } = setting
   const isRequired = schema.default === undefined && schema.presetFor === undefined
@@ -78,7 +78,9 @@ export function problemWith(setting: Setting, value: unknown): string {
 
 function describe(value: unknown, { schema }: Setting): string {
   if (value === undefined) return 'is not set'
-  if (schema.secret !== true) return `is ${clip(JSON.stringify(value))}`
+  if (schema.secret !== true) {
+    return `is ${clip(JSON.stringify(value).replace(/:\/\/[^/"]*@/, '://…@'))}`
+  }
   if (typeof value !== 'string') return 'is not text'
   return value === '' ? 'is empty' : `has ${Buffer.byteLength(value)} bytes`
 }

@@ -184,6 +184,10 @@ t.test('rejects a bad value with its setting, the value and the allowed values',
     message: /^LOG_LEVEL is "loud": expected one of fatal, error/,
   })
   t.throws(refused({ PUBLIC_URL: 'example.org' }), { message: /^PUBLIC_URL is "example.org"/ })
+  t.throws(refused({ EDGE_OF: 'https://op:s3cret@origin' }), {
+    message:
+      'EDGE_OF is "https://…@origin": expected unix:/path, or an http or https URL without credentials',
+  })
   t.throws(refused({ HLS_SEGMENT_SEC: '12', HLS_MAX_SEGMENT_SEC: '8' }), {
     message: 'HLS_MAX_SEGMENT_SEC is 8: expected at least HLS_SEGMENT_SEC, 12',
   })
