@@ -116,7 +116,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
   })
   const [hasPlayback, hasApi] = [playback !== undefined, control !== undefined]
   if (hasPlayback || hasApi) {
-    addFrontPage(app, { hasPlayback, hasTokens: tokens !== undefined, hasApi })
+    const [hasTokens, hasDashboard] = [tokens !== undefined, dashboard !== undefined]
+    addFrontPage(app, { hasPlayback, hasTokens, hasApi, hasDashboard })
   }
   if (playback !== undefined) {
     for (const prefix of tokens === undefined ? ['/watch'] : ['/watch', '/t/:token/watch']) {

@@ -1,11 +1,13 @@
 /**
- * Pages for people who come without knowing the way: `/`, and `/admin` where there is no dashboard. Clients that ask for
- * JSON get ROUTE_NOT_FOUND there.
+ * Pages for people who come without knowing the way: `/`, and `/admin` where there is no dashboard. Clients get
+ * ROUTE_NOT_FOUND in place of `/` if they ask for JSON, and in place of `/admin` unless they ask for HTML.
  *
  * @module
  */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { MillraceError } from '../errors.ts'
+import { writeRefusal } from '../http/error-handler.ts'
 
 /** What an application offers. */
 interface FrontPageOptions {
@@ -13,7 +15,10 @@ interface FrontPageOptions {
   /** Whether viewers need a token. */
   readonly hasTokens: boolean
   readonly hasApi: boolean
+  readonly hasDashboard: boolean
 }
+
+const ROUTE_NOT_FOUND = new MillraceError('ROUTE_NOT_FOUND')
 
 const STYLE =
   'body{max-width:40rem;margin:4rem auto;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif}' +
@@ -30,17 +35,15 @@ const CONTENT_SECURITY_POLICY = [
 
 /** Adds `/`. Links are relative, so that they also work below a prefix of a reverse proxy. */
 export function addFrontPage(app: FastifyInstance, options: FrontPageOptions): void {
-  const { hasPlayback, hasTokens, hasApi } = options
+  const { hasPlayback, hasTokens, hasApi, hasDashboard } = options
   const token = hasTokens ? '/t/{token}' : ''
   const playback = [
     ['Watch a stream in a browser', `<code>${token}/watch/{stream_id}</code>`],
     ['Play it elsewhere', `<code>${token}/video/{stream_id}/master.m3u8</code>`],
   ]
+  const dashboard = hasDashboard ? 'on the <a href="admin">dashboard</a>, or ' : ''
   const api = [
-    [
-      'Start a stream',
-      'on the <a href="admin">dashboard</a>, or with <code>POST /api/start-stream</code>, signed',
-    ],
+    ['Start a stream', `${dashboard}with <code>POST /api/start-stream</code>, signed`],
     ['All calls', '<a href="api/openapi.json">OpenAPI document</a>'],
   ]
   const docs = ['Documentation', 'README.md and docs/ of Millrace']
@@ -77,14 +80,19 @@ ${text}
 </html>
 `
   return ({ headers: { accept = '' } }: FastifyRequest, reply: FastifyReply) => {
-    if (accept.includes('json') && !accept.includes('text/html')) return reply.callNotFound()
+    const isWanted = accept.includes('text/html') || (status === 200 && !accept.includes('json'))
+    if (!isWanted) {
+      const headers = ['Cache-Control', 'no-store', 'Vary', 'Accept']
+      writeRefusal(reply.hijack().raw, ROUTE_NOT_FOUND, headers)
+      return
+    }
     reply.headers({
-      'cache-control': 'no-cache',
+      'cache-control': 'no-store',
       'content-security-policy': CONTENT_SECURITY_POLICY,
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
       vary: 'Accept',
     })
-    return reply.code(status).type('text/html; charset=utf-8').send(html)
+    reply.code(status).type('text/html; charset=utf-8').send(html)
   }
 }

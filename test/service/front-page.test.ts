@@ -23,9 +23,14 @@ t.test('/ says what this is and where streams, API and dashboard are', async (t)
     for (const path of ['/watch/{stream_id}', '/video/{stream_id}/master.m3u8', 'start-stream'])
       t.match(page.text, path)
     const links = [...page.text.matchAll(/ href="([^"]+)"/g)].map(([, href]) => href!)
-    t.strictSame(links, ['data:,', 'admin', 'api/openapi.json'])
+    t.strictSame(links, ['data:,', 'api/openapi.json'])
   }
   t.equal((await get(`${service.url}/api/openapi.json`)).status, 200)
+})
+
+t.test('/ leads to the dashboard where there is one', async (t) => {
+  const { url } = await startService(t, { admin: { password: 'a'.repeat(16) } })
+  t.match((await get(url)).text, '<a href="admin">dashboard</a>')
 })
 
 t.test('the pages load nothing, and are in no frame', async (t) => {
@@ -69,11 +74,23 @@ t.test('/admin without a password says which setting to set', async (t) => {
   }
 })
 
-t.test('a client that asks for JSON gets the error in place of a page', async (t) => {
+t.test('a client that asks for no page gets the error', async (t) => {
   const service = await startService(t)
-  for (const path of ['/', '/admin', '/admin/']) {
-    const { status, text } = await get(service.url + path, { accept: 'application/json' })
-    t.equal(status, 404, path)
-    t.match(JSON.parse(text), { success: false, code: 'ROUTE_NOT_FOUND' })
-  }
+  const cases = { '/': ['application/json'], '/admin': ['application/json', '*/*', 'text/plain'] }
+  for (const [path, accepted] of Object.entries(cases))
+    for (const accept of accepted) {
+      const { status, text } = await get(service.url + path, { accept })
+      t.equal(status, 404, `${path} ${accept}`)
+      t.match(JSON.parse(text), { success: false, code: 'ROUTE_NOT_FOUND' })
+    }
+})
+
+t.test('caches keep neither page nor error for the other client', async (t) => {
+  const service = await startService(t)
+  for (const path of ['/', '/admin'])
+    for (const accept of ['text/html', 'application/json']) {
+      const { headers } = await get(service.url + path, { accept })
+      const kept = [headers.get('cache-control'), headers.get('vary')]
+      t.strictSame(kept, ['no-store', 'Accept'], `${path} ${accept}`)
+    }
 })
