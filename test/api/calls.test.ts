@@ -231,6 +231,7 @@ t.test('names unknown fields in `warnings`, with the field that was meant', asyn
   const meant = {
     ...{ webhook_url: 'webhook_urls', webhookUrls: 'webhook_urls', latency: 'latency_ms' },
     ...{ playback_tokn: 'playback_token', 'segment-sec': 'segment_sec', bakcup: 'backup' },
+    push: 'push_urls',
   }
   for (const [field, name] of Object.entries(meant)) {
     t.strictSame(await warningsOf('start-stream', { [field]: 's3cret' }), [
@@ -247,6 +248,14 @@ t.test('names unknown fields in `warnings`, with the field that was meant', asyn
   const warnings = (await warningsOf('status', names)) as string[]
   t.equal(warnings.length, 8)
   t.match(warnings[0], /^x{60} is no field/)
+  const [long] = (await warningsOf('start-stream', { [`${'_'.repeat(60)}bakcup`]: 1 })) as string[]
+  t.equal(
+    long,
+    `${'_'.repeat(60)} is no field of start-stream, and has no effect.`,
+    'only the start of a long name is compared',
+  )
+  const halves = `${'x'.repeat(59)}😀`
+  t.match(await warningsOf('status', { [halves]: 1 }), [/^x{59}\ufffd is no field/])
 })
 
 t.test('a refusal for its signature says how to sign', async (t) => {

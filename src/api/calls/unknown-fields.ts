@@ -23,9 +23,13 @@ export function unknownFieldWarnings(
     .filter((name) => !Object.hasOwn(properties, name))
     .slice(0, MAX_WARNINGS)
     .map((name) => {
-      const meant = missing.find((each) => isSlip(letters(name), letters(each)))
+      // A name may fill the body: no more of it is looked at than is shown.
+      const shown = name.slice(0, MAX_NAME_CHARACTERS).replaceAll(/\p{Cs}/gu, '\ufffd')
+      const word = letters(shown)
+      const similar = missing.filter((each) => isSlip(word, letters(each)))
+      const meant = similar.find((each) => letters(each).startsWith(word)) ?? similar[0]
       const advice = meant === undefined ? '' : ` Did you mean ${meant}?`
-      return `${name.slice(0, MAX_NAME_CHARACTERS)} is no field of ${call}, and has no effect.${advice}`
+      return `${shown} is no field of ${call}, and has no effect.${advice}`
     })
 }
 
