@@ -6,7 +6,7 @@
 import { basename, relative } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { isReadable } from '../logger.ts'
-import { internalUrl, PublicUrls } from './public-urls.ts'
+import { apiUrl, internalUrl, PublicUrls } from './public-urls.ts'
 import type { Server } from './server.ts'
 import type { Service } from './service-process.ts'
 
@@ -37,16 +37,26 @@ export function startupGuide(
     ...(hasMetrics ? [['Metrics', `${metricsUrl}/metrics`]] : []),
   ] as const
   const [, program = 'millrace'] = argv
-  const files = execArgv.filter((each) => /^--env-file.*=/.test(each))
-  const node = ['node', ...files, relative('.', program)].join(' ')
-  const millrace = basename(program) === 'millrace' ? 'millrace' : node
+  const files = execArgv.filter(
+    (each, index) =>
+      each.startsWith('--env-file') || /^--env-file[a-z-]*$/.test(execArgv[index - 1] ?? ''),
+  )
+  const millrace =
+    basename(program) === 'millrace' ? ['millrace'] : ['node', ...files, relative('.', program)]
+  // The port may be that of a flag, or any free one: neither is in the settings that `start` reads.
+  const url = apiUrl({ ...config, http: { ...config.http, port: ports.httpPort } })
+  const command = [...millrace, 'start', 'studio', '--url', url]
   return [
     '',
     ...rows.map(([name, url]) => `  ${name.padEnd(11)}${url}`),
     '',
-    '  Next: start a stream, in a terminal with the same settings. It prints what encoder and players need.',
+    '  Next: start a stream, in a terminal with the same HMAC_SECRET. It prints what encoder and players need.',
     '',
-    `  ${millrace} start studio`,
+    `  ${command.map(shellWord).join(' ')}`,
     '\n',
   ].join('\n')
+}
+
+function shellWord(text: string): string {
+  return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -20,11 +20,28 @@ t.test('has the URLs, and a command that starts a stream', async (t) => {
   t.match(text, /^ {2}Encoders +srt:\/\/live\.example:10080$/m)
   t.match(text, /^ {2}Browsers +http:\/\/live\.example:8080\/watch\/\{stream_id\}$/m)
   t.match(text, /^ {2}API +http:\/\/live\.example:8080\/api$/m)
-  t.match(text, /^ {2}millrace start studio$/m)
+  t.match(text, /^ {2}millrace start studio --url http:\/\/127\.0\.0\.1:8080$/m)
   t.notMatch(text, /Dashboard|Metrics/)
-  const settings = '--env-file=/home/me/millrace.env'
-  const checkout = guide({}, 'dist/cli.js', ['--max-old-space-size=400', settings])
-  t.match(checkout, `\n  node ${settings} dist/cli.js start studio\n`)
+})
+
+t.test(
+  'the command calls the port that is bound, where flags or the system chose it',
+  async (t) => {
+    t.match(guide({ http: { port: 0 } }), ' start studio --url http://127.0.0.1:8080\n')
+    t.match(guide({ apiPort: 8081 }), ' start studio --url http://127.0.0.1:8081\n')
+  },
+)
+
+t.test('the command reads the same files of settings, in a checkout', async (t) => {
+  const files = {
+    '--env-file=/home/me/millrace.env': ['--env-file=/home/me/millrace.env'],
+    '--env-file-if-exists ../m.env': ['--env-file-if-exists', '../m.env'],
+    "'--env-file=/it'\\''s mine/m.env'": ["--env-file=/it's mine/m.env"],
+  }
+  for (const [text, given] of Object.entries(files)) {
+    const checkout = guide({}, 'dist/cli.js', ['--max-old-space-size=400', ...given])
+    t.match(checkout, `\n  node ${text} dist/cli.js start studio --url `)
+  }
 })
 
 t.test(
