@@ -20,7 +20,7 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch
   /** Time limit of a call, up to the last byte of its response, in milliseconds; default 30,000. */
   readonly timeoutMs?: number
-  /** Receives a sentence for each field of a call that the service does not have, for example a misspelt one. */
+  /** Receives a sentence for each field of a call that the service does not have, for example a misspelt one. The call rejects with what it throws. */
   readonly onWarning?: (warning: string) => void
   /** Maximum size of a response, in bytes after decompression; default 16 MiB. */
   readonly maxResponseBytes?: number
