@@ -34,7 +34,9 @@ export function createProgram(): Command {
     .exitOverride()
     .allowExcessArguments(false)
     .configureOutput({
-      outputError: (text, write) => write(text.replace(/^error: /, 'millrace: ')),
+      // A URL that is refused may hold a password.
+      outputError: (text, write) =>
+        write(text.replace(/^error: /, 'millrace: ').replace(/:\/\/[^/\s]*@/, '://…@')),
     })
     .showHelpAfterError('Add --help for options and an example.')
 
@@ -249,6 +251,12 @@ function parseAddress(text: string): string {
 function parseUrl(text: string): string {
   if (!/^https?:/.test(text) || !URL.canParse(text)) {
     throw new InvalidArgumentError('Expected an http or https URL.')
+  }
+  const { username, password, search, hash, pathname } = new URL(text)
+  if (`${username}${password}${search}${hash}` !== '' || /\/api\/?$/.test(pathname)) {
+    throw new InvalidArgumentError(
+      'Expected the base URL, without /api at its end, a query, a fragment, user name and password.',
+    )
   }
   return text
 }

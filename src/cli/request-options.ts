@@ -26,10 +26,17 @@ export function requestFields<Body extends TObject>(
   return Object.fromEntries(Object.entries(options).filter(isField)) as Partial<Declared<Body>>
 }
 
+interface SchemaNotes {
+  readonly type?: string
+  readonly description?: string
+  readonly writeOnly?: boolean
+}
+
 /** The service checks the values. */
 function optionsOf(flag: string, schema: TSchema): Option[] {
-  const { type, description = '' } = schema as { type?: string; description?: string }
-  const allowed = description.replace(/^must be /, '')
+  const { type, description = '', writeOnly } = schema as SchemaNotes
+  const note = writeOnly === true ? '; a secret, which all users of this machine see' : ''
+  const allowed = description.replace(/^must be /, '') + note
   if (type === 'boolean') {
     const on = new Option(`--${flag}`, `true; --no-${flag} for false`)
     return [on, new Option(`--no-${flag}`).hideHelp()]
@@ -39,7 +46,12 @@ function optionsOf(flag: string, schema: TSchema): Option[] {
     return [list.argParser(append)]
   }
   const option = new Option(`--${flag} <value>`, allowed)
-  return [type === 'integer' || type === 'number' ? option.argParser(Number) : option]
+  return [type === 'integer' || type === 'number' ? option.argParser(toNumber) : option]
+}
+
+/** @returns NaN for text that is no number, also for none: that of a variable which is not set */
+function toNumber(text: string): number {
+  return text.trim() === '' ? NaN : Number(text)
 }
 
 function append(value: string, values: readonly string[] = []): readonly string[] {

@@ -8,17 +8,21 @@ import type { ResponseData } from '../client/index.ts'
 type Started = ResponseData<'start-stream'>
 type StreamRecord = ResponseData<'status'>
 
-/** Latency for a line that nobody has measured, in the unit of OBS. */
-const OBS_LATENCY_US = 500_000
+/** Latency for a line that nobody has measured, in the unit of ffmpeg and OBS. */
+const LATENCY_US = 500_000
 
-/** What encoder and players of a stream need. */
-export function formatStarted(started: Started): string {
+/**
+ * What encoder and players of a stream need.
+ *
+ * @param needsToken  whether viewers need a playback token, which the URLs do not have
+ */
+export function formatStarted(started: Started, needsToken: boolean): string {
   const { stream_id, status, expires_at, srt_url } = started
   const encoder = [
     ['SRT URL', srt_url],
-    ['OBS Server', srt_url.replace(/streamid=[^&]*/, `latency=${OBS_LATENCY_US}`)],
+    ['OBS Server', srt_url.replace(/streamid=[^&]*/, `latency=${LATENCY_US}`)],
     ['OBS Stream Key', started.stream_key],
-    ['ffmpeg', `ffmpeg -re -i INPUT -c copy -f mpegts '${srt_url}'`],
+    ['ffmpeg', ffmpegLine(srt_url)],
     ['Short key', started.short_stream_key],
     ['Own port', started.publish_url],
     ['Backup SRT URL', started.backup_srt_url],
@@ -29,6 +33,7 @@ export function formatStarted(started: Started): string {
     ['Players', started.master_url],
     ['Recorders', started.playlist_url],
     ['Play over SRT', started.play_url],
+    ...tokenRows(stream_id, needsToken),
   ]
   return [
     `${stream_id} is ${status}. Its stream key is good until ${expires_at}.`,
@@ -37,19 +42,33 @@ export function formatStarted(started: Started): string {
   ].join('\n\n')
 }
 
+function ffmpegLine(srtUrl: string): string {
+  const url = `${srtUrl}&latency=${LATENCY_US}&linger=2`
+  return `ffmpeg -re -i INPUT -c copy -f mpegts -pes_payload_size 0 '${url}'`
+}
+
+/** How viewers get in, where they need a playback token. */
+function tokenRows(streamId: string, needsToken: boolean): string[][] {
+  const command = `millrace sign-playback ${streamId}`
+  return needsToken ? [['Token', `viewers need the URL that \`${command}\` prints`]] : []
+}
+
 /** State of a stream, and what is wrong with it. */
 export function formatRecord(record: StreamRecord): string {
-  const { status, live_since, interruption, publisher, tracks, warnings } = record
+  const { status, live_since, interruption, publisher, tracks, warnings, stale } = record
   return columns(
     present([
       [record.stream_id, live_since === null ? status : `${status}, live since ${live_since}`],
+      ['Stale', stale && 'the node of the stream does not answer: only its state is known'],
       ['Interrupted', interruption && `${interruption.since} (${interruption.reason})`],
       ['Stops', record.stops_at],
+      ['Banned until', record.banned_until],
       ['Encoder', publisher ? formatPublisher(publisher) : undefined],
       ...tracks.map((track) => ['Track', formatTrack(track)]),
       ['Viewers', String(record.viewers)],
       ['Players', record.master_url],
       ['Recorders', record.playlist_url],
+      ...tokenRows(record.stream_id, record.playback_token),
       ...warnings.map(({ code, message }) => ['Warning', `${code}: ${message}`]),
     ]),
   )
@@ -60,9 +79,9 @@ export function formatStreams(records: readonly StreamRecord[]): string {
   if (records.length === 0) return 'no streams: `millrace start ID` starts one'
   return columns([
     ['STREAM', 'STATE', 'BITRATE', 'VIEWERS', 'WARNINGS'],
-    ...records.map(({ stream_id, status, publisher, viewers, warnings }) => [
+    ...records.map(({ stream_id, status, publisher, viewers, warnings, stale }) => [
       stream_id,
-      status,
+      stale ? `${status} (stale)` : status,
       publisher ? megabits(publisher.bitrate_bps) : '-',
       String(viewers),
       warnings.map(({ code }) => code).join(' ') || '-',

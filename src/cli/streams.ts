@@ -31,7 +31,10 @@ export interface ApiOptions {
 export async function start(streamId: string, options: ApiOptions): Promise<void> {
   const call = openApi(options)
   const body = onTheWire({ ...requestFields(StartStreamBody, options), streamId })
-  show(await call('start-stream', body), options, formatStarted)
+  const started = await call('start-stream', body)
+  if (options.json === true) return printJson(started)
+  const { playback_token: needsToken } = await call('status', { stream_id: streamId })
+  print(formatStarted(started, needsToken))
 }
 
 export async function stop(streamId: string, options: ApiOptions): Promise<void> {
@@ -58,7 +61,12 @@ export async function streams(options: ApiOptions): Promise<void> {
 }
 
 function show<Data>(data: Data, { json }: ApiOptions, format: (data: Data) => string): void {
-  print(json === true ? JSON.stringify(data, undefined, 2) : format(data))
+  if (json === true) printJson(data)
+  else print(format(data))
+}
+
+function printJson(data: unknown): void {
+  print(JSON.stringify(data, undefined, 2))
 }
 
 /** @returns a function that calls the API; it rejects with `API_CALL_FAILED`, which says what to do */
@@ -94,5 +102,7 @@ function explain(error: unknown, url: string): string {
   const { cause = error } = error as Error
   const { code, message } = cause as NodeJS.ErrnoException
   const reason = typeof code === 'string' ? code : message
-  return `cannot connect to ${url} (${reason}): start \`millrace serve\`, or name its address with --url`
+  return reason === 'ECONNREFUSED' || reason === 'ENOTFOUND'
+    ? `cannot connect to ${url} (${reason}): start \`millrace serve\`, or name its address with --url`
+    : `no answer from ${url} (${reason}): the call may have taken effect, which \`millrace streams\` shows`
 }

@@ -44,8 +44,8 @@ export function startupGuide(
   const millrace =
     basename(program) === 'millrace' ? ['millrace'] : ['node', ...files, relative('.', program)]
   // The port may be that of a flag, or any free one: neither is in the settings that `start` reads.
-  const url = apiUrl({ ...config, http: { ...config.http, port: ports.httpPort } })
-  const command = [...millrace, 'start', 'studio', '--url', url]
+  const address = apiUrl({ ...config, http: { ...config.http, port: ports.httpPort } })
+  const command = [...millrace, 'start', 'studio', '--url', address]
   return [
     '',
     ...rows.map(([name, url]) => `  ${name.padEnd(11)}${url}`),

@@ -59,7 +59,9 @@ t.test('start has each field of start-stream as an option', async (t) => {
   for (const name of Object.keys(fields)) {
     t.match(out, new RegExp(`^ {2}--${name.replaceAll('_', '-')}( <value>)? `, 'm'))
   }
-  t.match(out.replaceAll(/\s+/g, ' '), 'a whole number from 20 to 8000')
+  const words = out.replaceAll(/\s+/g, ' ')
+  t.match(words, 'a whole number from 20 to 8000')
+  t.match(words, /--pull-url <value> [^-]+; a secret, which all users of this machine see/)
 })
 
 t.test('start, stop and status refuse what is no stream id, and what is no URL', async (t) => {
@@ -72,6 +74,16 @@ t.test('start, stop and status refuse what is no stream id, and what is no URL',
   }
   const { err } = await millrace('streams', '--url', 'live.example.org:8080')
   t.match(err, 'Expected an http or https URL.')
+})
+
+t.test('--url is a base URL, and a password in it is not repeated', async (t) => {
+  const base = 'http://live.example.org'
+  for (const url of [`${base}/api`, `${base}/api/`, `${base}/?a=b`, `${base}/#a`]) {
+    t.match(await millrace('streams', '--url', url), { err: /without \/api at its end/ }, url)
+  }
+  const { err } = await millrace('streams', '--url', 'http://user:p4ssword@live.example.org')
+  t.match(err, 'http://…@live.example.org')
+  t.notMatch(err, 'p4ssword')
 })
 
 t.test('an unknown option has the one that was meant, and names no value', async (t) => {

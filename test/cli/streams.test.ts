@@ -1,8 +1,13 @@
 /** Commands that call the API of a running service. */
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { formatRecord, formatStreams } from '../../src/cli/stream-texts.ts'
+import { Client } from '../../src/client/index.ts'
 import { publishDemo } from '../support/demo-encoder.ts'
 import { freePort } from '../support/free-port.ts'
 import { startService, type TestService } from '../support/service.ts'
@@ -44,7 +49,7 @@ t.test('start prints what encoder and viewers need, with the settings of serve',
     'SRT URL': `${listener}?streamid=${key}${secured}`,
     'OBS Server': `${listener}?latency=500000${secured}`,
     'OBS Stream Key': key!,
-    ffmpeg: `ffmpeg -re -i INPUT -c copy -f mpegts '${listener}?streamid=${key}${secured}'`,
+    ffmpeg: `ffmpeg -re -i INPUT -c copy -f mpegts -pes_payload_size 0 '${listener}?streamid=${key}${secured}&latency=500000&linger=2'`,
     Watch: `${url}/watch/studio`,
     Players: `${url}/video/studio/master.m3u8`,
     Recorders: `${url}/video/studio/playlist.m3u8`,
@@ -73,6 +78,8 @@ t.test('start takes the fields of start-stream as options', async (t) => {
     out: '',
     err: 'millrace: latency_ms must be a whole number from 20 to 8000\n',
   })
+  const empty = await millrace(env, 'start', 'studio', '--url', service.url, '--dvr-sec', '')
+  t.match(empty, { exit: 1, err: /^millrace: dvr_sec must be a whole number/ }, 'no 0')
 })
 
 t.test('status and streams show a live stream, and stop ends it', async (t) => {
@@ -108,6 +115,30 @@ t.test('status and streams show a live stream, and stop ends it', async (t) => {
   t.equal(service.server.status('studio').status, 'STOPPED')
 })
 
+t.test('start and status say that viewers need a playback token', async (t) => {
+  const service = await startService(t, { playbackSecret: 'k'.repeat(32) })
+  const env = settingsOf(service)
+  const row = /^Token +viewers need the URL that `millrace sign-playback studio` prints$/m
+  t.match(await millrace(env, 'start', 'studio'), { exit: 0, out: row })
+  t.match(await millrace(env, 'status', 'studio'), { exit: 0, out: row })
+  const open = await millrace(env, 'start', 'studio', '--no-playback-token')
+  t.match(open.out, /^Players/m)
+  t.notMatch(open.out, /^Token/m)
+})
+
+t.test('status shows a ban, and that the owner of the stream does not answer', async (t) => {
+  const service = await startService(t)
+  await service.server.startStream({ streamId: 'studio' })
+  service.server.kick('studio', { banSec: 60 })
+  const { out } = await millrace(settingsOf(service), 'status', 'studio')
+  t.match(out, /^Banned until +2\d{3}-\S+Z$/m)
+  const client = new Client({ url: service.url, secret: service.hmacSecret })
+  const record = await client.call('status', { stream_id: 'studio' })
+  const stale = { ...record, stale: true } as const
+  t.match(formatRecord(stale), /^Stale +the node of the stream does not answer/m)
+  t.match(formatStreams([stale]), /^studio +READY \(stale\) /m)
+})
+
 t.test('streams lists all pages', async (t) => {
   const service = await startService(t)
   const ids = Array.from({ length: 101 }, (_, index) => `s-${String(index).padStart(3, '0')}`)
@@ -135,4 +166,14 @@ t.test('a call that fails ends with 1 and a line that says what to do', async (t
     `cannot connect to ${nobody} (ECONNREFUSED): start \`millrace serve\`, or name its address with --url`,
   )
   t.match(await millrace({}, 'streams'), { exit: 2, err: /^millrace: HMAC_SECRET is not set: / })
+
+  const hangsUp = createServer((request) => request.socket.destroy()).listen(0, '127.0.0.1')
+  t.teardown(() => hangsUp.close())
+  await once(hangsUp, 'listening')
+  const silent = `http://127.0.0.1:${(hangsUp.address() as AddressInfo).port}`
+  await fails(
+    env,
+    ['start', 'studio', '--url', silent],
+    `no answer from ${silent} (UND_ERR_SOCKET): the call may have taken effect, which \`millrace streams\` shows`,
+  )
 })
