@@ -38,6 +38,8 @@ export interface PlayableStream {
   readonly stateSinceMs?: number
   /** Time at which an interrupted stream stops by itself, in milliseconds since 1970; default: not told to viewers. */
   readonly stopsAtMs?: number | undefined
+  /** Name of the source on air (`main`, `backup`, `slate`), undefined without one; default: not told to viewers. */
+  readonly onAir?: string | undefined
   /** Whether another node owns the stream, which alone knows whether it is public; default: false. */
   readonly isRemote?: boolean
   /** Whether another node continues the stream; default: false. */

@@ -8,7 +8,7 @@ import type { PlaybackTokens } from '../auth/playback-token.ts'
 import { MillraceError } from '../errors.ts'
 import { nodeCallOf } from '../http/node-access.ts'
 import { readPage, serveFile, type StaticPage } from '../http/static-files.ts'
-import { REWIND_URI } from '../hls/file-names.ts'
+import { MULTIVARIANT_URI, REWIND_URI } from '../hls/file-names.ts'
 import { accessOf, viewerOf, type AccessParams } from './access.ts'
 import type { RemoteStreams } from './remote-streams.ts'
 import { isStreamId } from '../auth/stream-id.ts'
@@ -82,12 +82,15 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, options) => {
 }
 
 /** What the page needs, and no more: it has no login. */
-function pageState({ status, live, files, stateSinceMs, stopsAtMs }: PlayableStream): object {
+function pageState(stream: PlayableStream): object {
+  const { status, live, onAir, files, stateSinceMs, stopsAtMs } = stream
+  const isCurrent = (name: string) => files.availability?.(name) === 'current'
   return {
     status,
     live,
     time: new Date(),
-    ...(files.availability?.(REWIND_URI) === 'current' && { rewind: true }),
+    ...(onAir === 'slate' && isCurrent(MULTIVARIANT_URI) && { slate: true }),
+    ...(isCurrent(REWIND_URI) && { rewind: true }),
     ...(stateSinceMs !== undefined && { since: new Date(stateSinceMs) }),
     ...(status === 'INTERRUPTED' && stopsAtMs && { stops_at: new Date(stopsAtMs) }),
   }

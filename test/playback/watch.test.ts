@@ -100,3 +100,23 @@ t.test('reveals the state of a stream, its times, and nothing else', async (t) =
   stream.status = 'READY'
   t.notMatch(await data(), { stops_at: /./ }, 'the expiry of a key is not for viewers')
 })
+
+t.test(
+  'the state of a stream that has not started tells of a slate that can be played',
+  async (t) => {
+    const service = new MemoryService()
+    const app = await startApp(t, service)
+    const stateOf = async (onAir: string | undefined, playable?: string) => {
+      const files = {
+        get: () => undefined,
+        availability: (name: string) => (name === playable ? 'current' : 'unknown'),
+      } as const
+      service.stored.set('demo', { status: 'READY', live: false, onAir, files })
+      return json(await call(app, 'GET', '/watch/demo/state'))['data']
+    }
+    t.match(await stateOf('slate', 'master.m3u8'), { status: 'READY', live: false, slate: true })
+    t.notMatch(await stateOf('slate'), { slate: true }, 'before its first playlist')
+    t.notMatch(await stateOf('main', 'master.m3u8'), { slate: true })
+    t.notMatch(await stateOf(undefined, 'master.m3u8'), { slate: true })
+  },
+)

@@ -267,6 +267,8 @@ function pageState(): object {
     time: time('clock of the service'),
     since: Type.Optional(time('since when it has this status')),
     stops_at: Type.Optional(time('in `INTERRUPTED`: when it stops, if no encoder comes')),
+    slate: Type.Optional(Type.Literal(true, { description: 'a slate plays' })),
+    rewind: Type.Optional(Type.Literal(true, { description: '`dvr.m3u8` can be played' })),
   })
 }
 

@@ -57,6 +57,8 @@ interface State {
   readonly since?: string
   /** When an interrupted stream ends, if no encoder comes. */
   readonly stops_at?: string
+  /** Whether a slate plays, which is never live. */
+  readonly slate?: true
   /** Whether there is a playlist of the last hours. */
   readonly rewind?: true
 }
@@ -83,15 +85,16 @@ let nextLook: number | undefined
 
 async function look(): Promise<void> {
   const state = await fetchState()
+  const isNew = state.status === 'READY' && current?.status !== 'READY'
   // After a while the service forgets a stream that has ended.
   if (state.status !== 'UNKNOWN' || current?.status !== 'STOPPED') current = state
   // A new stream has a new playlist.
-  if (['READY', 'UNKNOWN', 'FORBIDDEN'].includes(state.status)) {
+  if (isNew || ['UNKNOWN', 'FORBIDDEN'].includes(state.status)) {
     endPlayer()
     rewindToMs = undefined
   }
   if (state.status === 'READY') video.removeAttribute('poster')
-  if (!state.live) failedSince = undefined
+  if (!isOnAir(state)) failedSince = undefined
   else if (canPlay && stopPlayer === undefined) startPlayer()
   if (begun && video.paused && !isPausedByViewer && hasLaterMedia()) play()
   show()
@@ -127,10 +130,14 @@ function serverDate(): string {
   return new Date(serverNowMs()).toISOString()
 }
 
+function isOnAir({ live, slate }: State): boolean {
+  return live || slate === true
+}
+
 /** Whether there is media to play: that of an interrupted stream still plays to its end, where frames may be missing. */
 function plays(): boolean {
   const hasNext = video.readyState > HTMLMediaElement.HAVE_CURRENT_DATA
-  return begun && (current?.live === true || (hasNext && aheadSec(video) > END_SEC))
+  return begun && ((current && isOnAir(current)) || (hasNext && aheadSec(video) > END_SEC))
 }
 
 /** Whether there is media to go on with, maybe behind a gap, which hls.js skips. */

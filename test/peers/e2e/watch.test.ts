@@ -257,6 +257,37 @@ t.test('each notice has an icon, its time with the zone, and words for viewers',
   await says('No connection to the server', /^Since \d.* GMT\+9$/)
 })
 
+t.test('a viewer who comes before the encoder sees the slate, then the program', async (t) => {
+  if (!requireTool(t, 'chromium')) return
+  const clip = readFileSync(new URL('../../../fixtures/demo.mpegts', import.meta.url))
+  const { server, url } = await startService(t, {
+    slateDir: t.testdir({ 'slate.ts': clip }),
+    hls: { segmentSec: 1 },
+  })
+  const always = { streamId: 'studio', slate: 'slate.ts', alwaysOn: true }
+  const { srtUrl } = await server.startStream(always)
+  const { page, errors } = await openPage(t, `${url}/watch/studio`)
+  await plays(page, 3)
+  t.equal(server.status('studio').status, 'READY')
+  t.notOk(await page.isVisible('#notice'))
+
+  const encoder = publishDemo(t, srtUrl)
+  await until('the program', () => server.status('studio').onAir === 'main')
+  await plays(page, 3)
+  encoder.stop()
+  await until('the slate', () => server.status('studio').onAir === 'slate')
+  const { page: late } = await openPage(t, `${url}/watch/studio`)
+  await plays(late, 1)
+  t.equal(server.status('studio').status, 'INTERRUPTED')
+
+  await server.stopStream('studio')
+  await page.getByRole('heading', { name: 'The stream has ended' }).waitFor()
+  await server.startStream(always)
+  await page.waitForSelector('#notice', { state: 'hidden' })
+  await plays(page, 1)
+  t.strictSame(errors, [])
+})
+
 t.test('a stream without audio says so, and has no button for it', async (t) => {
   if (!requireTool(t, 'chromium', 'ffmpeg')) return
   const { server, url } = await startService(t, { hls: { segmentSec: 1 } })
