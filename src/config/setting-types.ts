@@ -208,15 +208,15 @@ export const program = (preset: string, description: string) =>
     (text) => parseProgramChoice(text) !== undefined,
   )
 
-/** `'self'`, or scheme, host and port. */
-const SOURCE = "('self'|https?://(\\*\\.)?[A-Za-z0-9.-]+(:([0-9]+|\\*))?)"
+/** `self`, or scheme, host and port. */
+const SOURCE = "('self'|self|https?://(\\*\\.)?[A-Za-z0-9.-]+(:([0-9]+|\\*))?)"
 
-/** Sources of `frame-ancestors` (CSP Level 3), without what would end the directive or the header. */
+/** Sources of `frame-ancestors` (CSP Level 3), without what would end the directive or the header; shells drop quotes. */
 export const frameAncestors = (description: string) =>
   Type.String({
     default: '',
-    pattern: `^('none'|${SOURCE}( ${SOURCE})*)?$`,
-    allowed: "`'none'`, or `'self'` and origins (`https://*.example.org`) separated by blanks",
+    pattern: `^('none'|none|${SOURCE}( ${SOURCE})*)?$`,
+    allowed: '`none`, or `self` and origins (`https://*.example.org`) separated by blanks',
     description,
   })
 

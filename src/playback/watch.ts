@@ -20,7 +20,7 @@ interface WatchOptions {
   readonly tokens?: PlaybackTokens | undefined
   /** Streams of other nodes; default: none. */
   readonly remote?: Pick<RemoteStreams, 'passState'> | undefined
-  /** Sites that may show the page in a frame, as `frame-ancestors` has them; empty, the default: all. */
+  /** Sites that may show the page in a frame, as `frame-ancestors` has them, keywords also without quotes; empty, the default: all. */
   readonly frameAncestors?: string | undefined
 }
 
@@ -37,7 +37,8 @@ let page: StaticPage | undefined
 /** Fastify plugin for the prefix `/watch`, beside playback with the prefix `/video`; both may have the same prefix before that. */
 export const watch: FastifyPluginAsync<WatchOptions> = async (app, options) => {
   const { source, tokens, remote, frameAncestors = '' } = options
-  const framing = frameAncestors === '' ? '' : `; frame-ancestors ${frameAncestors}`
+  const ancestors = frameAncestors.replaceAll(/(?<!\S)(none|self)(?!\S)/g, "'$1'")
+  const framing = ancestors === '' ? '' : `; frame-ancestors ${ancestors}`
   const passState = remote?.passState(app)
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({

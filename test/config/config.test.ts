@@ -55,12 +55,17 @@ t.test(
   async (t) => {
     const settle = (watchFrameAncestors: string) =>
       completeSettings({ ...SECRETS, watchFrameAncestors }).watchFrameAncestors
-    for (const sites of ['', "'none'", "'self' https://*.a.example:* http://localhost:8080"]) {
+    const accepted = [
+      ...['', 'none', "'none'", 'self https://a.example'],
+      "'self' https://*.a.example:* http://localhost:8080",
+    ]
+    for (const sites of accepted) {
       t.equal(settle(sites), sites)
     }
     for (const sites of [
-      'self',
+      'selfish',
       "'none' 'self'",
+      'none self',
       "'self'; sandbox",
       "'self'\n",
       'https://a.example/x',

@@ -32,6 +32,11 @@ t.test('names the sites that may show the page in a frame, by default all', asyn
     await policyOf("'self' https://a.example"),
     /; frame-ancestors 'self' https:\/\/a\.example$/,
   )
+  t.match(await policyOf('none'), /; frame-ancestors 'none'$/)
+  t.match(
+    await policyOf('https://none self https://self.example'),
+    /; frame-ancestors https:\/\/none 'self' https:\/\/self\.example$/,
+  )
 })
 
 t.test('serves no page for invalid ids, among them all that HTML would need escaped', async (t) => {
