@@ -1,3 +1,3 @@
 import { importTests } from '../support/import-tests.ts'
 
-await importTests('http', 'admin')
+await importTests('http', 'admin', 'web')

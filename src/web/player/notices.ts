@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { formatTime } from './time-line.ts'
+const TIME_FORMAT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
 
 const CIRCLE = 'M12 3a9 9 0 1 0 0 18 9 9 0 1 0 0-18'
 
@@ -101,18 +101,25 @@ interface Times {
   readonly stops_at?: string | undefined
 }
 
-/** For example `Since 26 Nov 2026, 14:05:09 CET, 6 s so far`. @param nowMs  milliseconds since 1970 */
+/** A time with its zone, as the dashboard has it: `26 Nov 2026, 14:05:09 CET`. */
+export function formatTime(ms: number): string {
+  return TIME_FORMAT.format(ms)
+}
+
+/** For example `Since 26 Nov 2026, 14:05:09 CET, 0:06 so far`. @param nowMs  milliseconds since 1970 */
 export function timesOf(notice: Notice, { since, stops_at: end }: Times, nowMs: number): string {
   if (notice.since === undefined || since === undefined) return ''
   const sinceMs = Date.parse(since)
   const text = `${notice.since} ${formatTime(sinceMs)}`
-  if (notice.counts) return `${text}, ${secondsOf(nowMs - sinceMs)} s so far`
-  if (end === undefined) return text
-  const leftSec = secondsOf(Date.parse(end) - nowMs)
-  const seconds = String(leftSec % 60).padStart(2, '0')
-  return `${text}. If it stays away, it ends in ${Math.floor(leftSec / 60)}:${seconds}.`
+  const soFar = notice.counts ? formatDuration(nowMs - sinceMs) : undefined
+  if (soFar !== undefined) return `${text}, ${soFar} so far`
+  const left = end === undefined ? undefined : formatDuration(Date.parse(end) - nowMs)
+  return left === undefined ? text : `${text}. If it stays away, it ends in ${left}.`
 }
 
-function secondsOf(ms: number): number {
-  return Math.max(0, Math.round(ms / 1000))
+/** @returns `m:ss`; undefined from an hour on, which nobody watches pass */
+function formatDuration(ms: number): string | undefined {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  if (seconds >= 3600) return undefined
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }

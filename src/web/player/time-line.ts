@@ -4,20 +4,14 @@
  * @module
  */
 import type HlsModule from 'hls.js'
+import { formatTime } from './notices.ts'
 
 /** Global of a script that index.html loads. */
 declare const Hls: typeof HlsModule
 
-const TIME_FORMAT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
-
 const line = document.querySelector<HTMLElement>('#time-line')!
 const slider = document.querySelector<HTMLInputElement>('#position')!
 const date = document.querySelector<HTMLElement>('#date')!
-
-/** A time with its zone, as the dashboard has it: `26 Nov 2026, 14:05:09 CET`. */
-export function formatTime(ms: number): string {
-  return TIME_FORMAT.format(ms)
-}
 
 /**
  * Goes to a date as soon as something plays, and wherever the viewer then goes.
