@@ -32,7 +32,13 @@ export interface Notice {
   readonly counts?: boolean
 }
 
-const STARTING = { icon: SPINNER, title: 'The stream is starting', since: 'Since', counts: true }
+/** At the start, and after an interruption. */
+const STARTING = {
+  icon: SPINNER,
+  title: 'The stream is about to play',
+  since: 'Since',
+  counts: true,
+}
 
 /** Notices by status of the stream, and by what else keeps the page from playing it. */
 export const NOTICES = {

@@ -236,10 +236,10 @@ t.test('each notice has an icon, its time with the zone, and words for viewers',
   service.streams.set('demo', stream)
   await says('The stream has not started', /^Announced 1 Mar 2026, 21:00:00 GMT\+9$/)
   Object.assign(stream, { status: 'STREAMING', stateSinceMs: Date.now() })
-  await says('The stream is starting', /^Since .* GMT\+9, \d:\d\d so far$/)
+  await says('The stream is about to play', /^Since .* GMT\+9, \d:\d\d so far$/)
   stream.stateSinceMs = Date.now() - 60_000
   await page.getByText('This takes longer than usual').waitFor()
-  await says('The stream is starting', /, \d:\d\d so far$/)
+  await says('The stream is about to play', /, \d:\d\d so far$/)
   const stopsAtMs = Date.now() + 1_800_000
   Object.assign(stream, { status: 'INTERRUPTED', stateSinceMs, stopsAtMs })
   await says('The stream is interrupted', /GMT\+9\. If it stays away, it ends in \d\d:\d\d\.$/)

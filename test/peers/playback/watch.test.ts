@@ -29,7 +29,7 @@ t.test('the page waits, plays and reports the state in a browser', async (t) => 
   service.streams.set('demo', stream)
   await says('The stream has not started')
   stream.status = 'STREAMING'
-  await says('The stream is starting')
+  await says('The stream is about to play')
 
   const media = await makeMedia(t.testdir())
   for (const [name, file] of media) stream.files.set(name, file)
