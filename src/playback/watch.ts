@@ -53,10 +53,13 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, options) => {
   const { type, content } = page.html
   const template = content.toString()
 
-  app.get<{ Params: { stream_id: string } }>('/:stream_id', ({ params }, reply) => {
+  type PageRequest = { Params: { stream_id: string }; Querystring: { embed?: unknown } }
+  app.get<PageRequest>('/:stream_id', ({ params, query }, reply) => {
     if (!isStreamId(params.stream_id)) throw new MillraceError('STREAM_NOT_FOUND')
     // Valid ids need no escaping in HTML nor in URLs.
-    const html = template.replaceAll('{{stream_id}}', params.stream_id)
+    const html = template
+      .replaceAll('{{stream_id}}', params.stream_id)
+      .replace('{{layout}}', (query.embed ?? '0') === '0' ? '' : 'embed')
     reply.type(type).header('cache-control', 'no-cache').send(html)
   })
 

@@ -22,6 +22,19 @@ t.test('serves an HTML page that only loads from its own origin for any valid id
   }
 })
 
+t.test('serves the layout that the address asks for', async (t) => {
+  const app = await startApp(t)
+  for (const [query, layout] of [
+    ['', ''],
+    ['?embed', 'embed'],
+    ['?embed=1&latency=1', 'embed'],
+    ['?embed=0', ''],
+  ] as const) {
+    const html = (await call(app, 'GET', `/watch/demo${query}`)).body.toString()
+    t.match(html, `class="${layout}"`, query)
+  }
+})
+
 t.test('names the sites that may show the page in a frame, by default all', async (t) => {
   const policyOf = async (frameAncestors?: string) => {
     const app = await startApp(t, undefined, {}, undefined, { frameAncestors })

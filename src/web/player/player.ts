@@ -308,6 +308,5 @@ unmute.addEventListener('click', () => {
   play()
 })
 
-document.body.classList.toggle('embed', query.has('embed'))
 setInterval(show, CLOCK_MS)
 void look()

@@ -257,6 +257,29 @@ t.test('each notice has an icon, its time with the zone, and words for viewers',
   await says('No connection to the server', /^Since \d.* GMT\+9$/)
 })
 
+t.test('a small frame shows the longest notices whole', async (t) => {
+  if (!requireTool(t, 'chromium')) return
+  const service = new MemoryService()
+  const app = await startApp(t, service)
+  const stateSinceMs = Date.now() - 60_000
+  service.streams.set(
+    'demo',
+    Object.assign(new MemoryStream(), { status: 'STREAMING', stateSinceMs }),
+  )
+  const { page } = await openPage(t, `${app.url}/watch/demo?embed`)
+  await page.setViewportSize({ width: 320, height: 180 })
+  const isWhole = () =>
+    page.evaluate<boolean>(`(() => {
+      const { height, top } = document.querySelector('main').getBoundingClientRect()
+      return top === 0 && height === innerHeight && document.querySelector('#notice').scrollHeight <= height
+    })()`)
+  await page.getByText('This takes longer than usual').waitFor()
+  t.ok(await isWhole(), await page.innerText('#notice'))
+  await page.route('**/state', (route) => route.fulfill({ status: 403 }))
+  await page.getByText('No access to this stream').waitFor()
+  t.ok(await isWhole(), await page.innerText('#notice'))
+})
+
 t.test('a viewer who comes before the encoder sees the slate, then the program', async (t) => {
   if (!requireTool(t, 'chromium')) return
   const clip = readFileSync(new URL('../../../fixtures/demo.mpegts', import.meta.url))
