@@ -65,7 +65,7 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
       if (request === undefined) return undefined
       stream = streams.find(request.rid)
       const isHere = stream !== undefined && stream.status !== 'STOPPED'
-      const elsewhere = isHere ? undefined : await streams.locate?.(request.rid)
+      const elsewhere = isHere ? undefined : await locate(request)
       await checkToken(request, (elsewhere ?? stream)?.policy)
       if (elsewhere !== undefined) throw notOwner(elsewhere)
       if (stream === undefined) throw new MillraceError('STREAM_NOT_FOUND')
@@ -101,6 +101,20 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
       }),
       onRefused: ({ code }) => onRejected(remote, new MillraceError(code), read),
       ...(passphrase !== undefined && { passphrase }),
+    }
+  }
+
+  /**
+   * Asks Redis for the node of a stream, for no caller with a bad token. One without the token that it may need gets the same
+   * refusal whether Redis answers or not.
+   */
+  async function locate(request: PlayRequest): Promise<LocatedStream | undefined> {
+    if (request.token !== undefined) await checkToken(request, undefined)
+    try {
+      return await streams.locate?.(request.rid)
+    } catch (error) {
+      await checkToken(request, undefined)
+      throw error
     }
   }
 

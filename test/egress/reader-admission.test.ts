@@ -2,7 +2,9 @@
  * Admission of readers: what changes between the decision and the connection, and streams of other nodes.
  */
 import t, { type Test } from 'tap'
+import { formatPlayRequest, issuePlayToken } from '../../src/auth/play-token.ts'
 import { createReaderAdmission, type ReadableStreams } from '../../src/egress/reader-admission.ts'
+import { MillraceError } from '../../src/errors.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import type { SrtConnection } from '../../src/srt/types.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
@@ -41,7 +43,36 @@ t.test('a stream of another node that is public needs no token', async (t) => {
   t.strictSame(rejected, ['NOT_OWNER', 'PLAYBACK_TOKEN_MISSING', 'PLAYBACK_TOKEN_MISSING'])
 })
 
-/** Readers without a token, at most 2; `PLAYBACK_SECRET` is set where streams are of other nodes. */
+t.test('Redis is not asked for a bad token, and its outage says nothing without one', async (t) => {
+  const secret = 'p'.repeat(32)
+  const located: string[] = []
+  const { call, rejected } = setUp({
+    find: () => undefined,
+    locate: async (streamId) => {
+      located.push(streamId)
+      throw new MillraceError('REGISTRY_UNAVAILABLE')
+    },
+  })
+  const tokenOf = (streamId: string, atSec: number) =>
+    issuePlayToken(streamId, { secret, expiresAt: new Date(clock.wallMs() + atSec * 1000) })
+  t.strictSame(await call('none'), { reject: 1010 })
+  t.strictSame(rejected.splice(0), ['PLAYBACK_TOKEN_MISSING'])
+  t.strictSame(located.splice(0), ['none'], 'it may be public')
+  await call('forged', 'e30.e30.e30')
+  await call('old', await tokenOf('old', -1))
+  await call('another', await tokenOf('one', 60))
+  t.strictSame(located, [])
+  t.strictSame(rejected.splice(0), [
+    'PLAYBACK_TOKEN_INVALID',
+    'PLAYBACK_TOKEN_EXPIRED',
+    'PLAYBACK_TOKEN_INVALID',
+  ])
+  await call('good', await tokenOf('good', 60))
+  t.strictSame(located, ['good'])
+  t.strictSame(rejected, ['REGISTRY_UNAVAILABLE'])
+})
+
+/** At most 2 readers; `PLAYBACK_SECRET` is set where streams are of other nodes. */
 function setUp(streams: ReadableStreams) {
   const rejected: string[] = []
   const admit = createReaderAdmission({
@@ -53,10 +84,10 @@ function setUp(streams: ReadableStreams) {
     onRejected: (_remote, { code }) => void rejected.push(code),
     onReader: () => {},
   })
-  const call = (rid: string) =>
+  const call = (rid: string, token?: string) =>
     admit({
       ...{ remoteAddress: '192.0.2.7', remotePort: 5000, localPort: 10_080, peerVersion: '1.5.1' },
-      streamId: `mode=request,rid=${rid}`,
+      streamId: formatPlayRequest({ rid, ...(token !== undefined && { token }) }),
       verifyEncryption: async () => undefined,
     })
   return { call, rejected }
