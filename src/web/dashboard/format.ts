@@ -60,9 +60,9 @@ export function packets(
   return withShare(number, packetsReceived + (number ?? 0))
 }
 
-/** A number with its share of all, for example `12 (0.3 %)`. */
-export function withShare(number: number | undefined, all = 0): string {
-  if (number === undefined || number === 0) return count(number)
+/** A number with its share of all, for example `12 (0.3 %)`; without it where the sum is not known. */
+export function withShare(number: number | undefined, all: number | undefined): string {
+  if (!number || !all) return count(number)
   const percent = (100 * number) / all
   return `${count(number)} (${percent < 0.1 ? '<0.1' : percent.toFixed(1)} %)`
 }
