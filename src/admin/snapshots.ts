@@ -37,12 +37,13 @@ export interface ProcessReading {
   /** Sent to viewers over HTTP. */
   readonly sentBytes: number
   readonly residentBytes: number
-  /** Start of the process, in seconds since 1970. */
-  readonly startedSec: number
+  readonly uptimeSec: number
+  /** Whether other processes serve viewers, see `HTTP_WORKERS`. */
+  readonly hasWorkers?: boolean
 }
 
-/** Number of snapshots over which sums of the process are averaged: segments leave in bursts. */
-const PROCESS_SAMPLES = 10
+/** Number of snapshots over which sums of the process are averaged, for 10 s: segments leave in bursts. */
+const PROCESS_SAMPLES = 11
 
 /** Bounds of the time between two samples. */
 const MIN_GAP_MS = 500
@@ -176,12 +177,13 @@ class ProcessSamples {
   }
 
   get figures(): ProcessFigures {
-    const { residentBytes, startedSec } = this.#samples.at(-1)!.reading
+    const { residentBytes, uptimeSec, hasWorkers } = this.#samples.at(-1)!.reading
     const cpu = this.perSec('cpuSec')
     return {
       version: VERSION,
-      startedMs: Math.round(startedSec * 1000),
+      uptimeSec: Math.floor(uptimeSec),
       residentBytes,
+      ...(hasWorkers && { hasWorkers }),
       ...(cpu !== undefined && { cpuPercent: Math.round(100 * cpu) }),
     }
   }

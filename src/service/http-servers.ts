@@ -96,7 +96,11 @@ export class HttpServers {
       source: service,
       allStreams: this.#allStreams(options),
       readPassword: () => settings.secrets.admin,
-      readProcess: () => ({ ...readProcess(), sentBytes: metrics.sent.total }),
+      readProcess: () => ({
+        ...readProcess(),
+        sentBytes: metrics.sent.total,
+        hasWorkers: socketPath !== undefined,
+      }),
       listPublished: () =>
         streams.published.map((stream) => ({
           id: stream.id,

@@ -10,6 +10,8 @@ export interface ProcessFigures {
   readonly heapBytes: number
   /** Start of the process, in seconds since 1970. */
   readonly startedSec: number
+  /** Time since its start, also when the clock of the machine has been set. */
+  readonly uptimeSec: number
 }
 
 export function readProcess(): ProcessFigures {
@@ -20,5 +22,6 @@ export function readProcess(): ProcessFigures {
     residentBytes: memory.rss,
     heapBytes: memory.heapUsed,
     startedSec: performance.timeOrigin / 1000,
+    uptimeSec: process.uptime(),
   }
 }

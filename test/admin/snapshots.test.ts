@@ -5,7 +5,7 @@ import type { StreamPage } from '../../src/api/records.ts'
 import type { Snapshot } from '../../src/web/dashboard/wire.ts'
 
 /** A process that does nothing. */
-const IDLE = { cpuSec: 0, sentBytes: 0, residentBytes: 0, startedSec: 0 }
+const IDLE = { cpuSec: 0, sentBytes: 0, residentBytes: 0, uptimeSec: 0 }
 
 class MemoryListener implements SnapshotListener {
   isBusy = false
@@ -281,9 +281,9 @@ t.test('averages the bitrate to viewers over 10 s', async (t) => {
   bytes += 1_000_000
   tick(snapshots, 1000)
   t.equal(outBps(), 8_000_000)
-  for (let second = 2; second <= 9; second++) tick(snapshots, second * 1000)
-  t.equal(outBps(), 888_889)
-  tick(snapshots, 10_000)
+  for (let second = 2; second <= 10; second++) tick(snapshots, second * 1000)
+  t.equal(outBps(), 800_000)
+  tick(snapshots, 11_000)
   t.equal(outBps(), 0)
   bytes += 9_000_000
   tick(snapshots, 60_000)
@@ -291,16 +291,21 @@ t.test('averages the bitrate to viewers over 10 s', async (t) => {
 })
 
 t.test('has the load of the process, with its CPU time over 10 s', async (t) => {
-  const reading = { ...IDLE, cpuSec: 60, residentBytes: 2 ** 27, startedSec: 1.5 }
+  const reading = { ...IDLE, cpuSec: 60, residentBytes: 2 ** 27, uptimeSec: 90.7 }
   const snapshots = new Snapshots({ list: () => ({ streams: [] }) }, () => ({ ...reading }))
   const listener = new MemoryListener()
   add(snapshots, listener)
-  const first = parse(listener.texts[0]).process
-  t.match(first, { version: /^\d+\.\d+\.\d+/, startedMs: 1500, residentBytes: 2 ** 27 })
+  const first = parse(listener.texts[0]).process!
+  t.match(first, { version: /^\d+\.\d+\.\d+/, uptimeSec: 90, residentBytes: 2 ** 27 })
   t.equal(first.cpuPercent, undefined)
   reading.cpuSec += 0.254
   tick(snapshots, 1000)
-  t.equal(parse(listener.texts[1]).process.cpuPercent, 25)
+  const cpuPercent = () => parse(listener.texts.at(-1)).process?.cpuPercent
+  t.equal(cpuPercent(), 25)
+  for (let second = 2; second <= 10; second++) tick(snapshots, second * 1000)
+  t.equal(cpuPercent(), 3)
+  tick(snapshots, 11_000)
+  t.equal(cpuPercent(), 0)
 })
 
 t.test('has the nodes of a cluster, unless its registry is away', async (t) => {

@@ -5,7 +5,7 @@
  */
 import { byId, setCutOff, setText, showFigures } from './dom.ts'
 import { bitrate, count, duration, memory, NONE, time } from './format.ts'
-import type { Snapshot } from './wire.ts'
+import type { ProcessFigures, Snapshot } from './wire.ts'
 
 export class Head {
   readonly #band = byId('unreachable')
@@ -18,17 +18,14 @@ export class Head {
     this.#timeMs = timeMs
     this.#receivedMs = performance.now()
     const { live, viewers, inBps, outBps, warned } = totals
-    const { version, startedMs, residentBytes, cpuPercent } = process
-    setText(byId('version'), version)
+    setText(byId('version'), process?.version ?? '')
     showFigures(byId('totals'), [
       ['Live', count(live)],
       ['Viewers', count(viewers)],
       ['In', bitrate(inBps)],
       ['Out', bitrate(outBps)],
       ['Warnings', count(warned)],
-      ['CPU', cpuPercent === undefined ? NONE : `${cpuPercent} %`],
-      ['Memory', memory(residentBytes)],
-      ['Uptime', duration(timeMs - startedMs)],
+      ...(process ? figuresOf(process) : []),
     ])
     byId('totals').classList.toggle('warned', warned > 0)
     if (load === undefined) return
@@ -63,4 +60,14 @@ export class Head {
     const figures = this.#timeMs && ` The figures are ${age} old, of ${time(this.#timeMs)}.`
     setText(this.#band, `No data from the service.${figures ?? ''} Connecting again …`)
   }
+}
+
+function figuresOf(process: ProcessFigures): [string, string][] {
+  const { cpuPercent, residentBytes, uptimeSec, hasWorkers } = process
+  const which = hasWorkers ? ' of ingest' : ''
+  return [
+    [`CPU${which}`, cpuPercent === undefined ? NONE : `${cpuPercent} %`],
+    [`Memory${which}`, memory(residentBytes)],
+    [`Uptime${which}`, duration(uptimeSec * 1000)],
+  ]
 }

@@ -29,7 +29,8 @@ export interface Snapshot {
   readonly isCut?: true
   /** Row of the stream whose details are shown; absent without one, and when it is gone. */
   readonly selected?: StreamRow
-  readonly process: ProcessFigures
+  /** Absent in those of nodes of a former version, which edges pass on. */
+  readonly process?: ProcessFigures
   readonly load?: LoadFigures
   /** Ingest nodes of the cluster; absent without one, and while its registry does not answer. */
   readonly nodes?: readonly NodeRow[]
@@ -55,15 +56,16 @@ export interface ListTotals {
   readonly warned: number
 }
 
-/** The process that serves the dashboard. */
+/** The process that serves the dashboard, the one for ingest. */
 export interface ProcessFigures {
   /** Version of Millrace. */
   readonly version: string
-  /** Milliseconds since 1970. */
-  readonly startedMs: number
+  readonly uptimeSec: number
   readonly residentBytes: number
   /** CPU time of 10 s, in percent of one core; absent until it is measured. */
   readonly cpuPercent?: number
+  /** Whether other processes serve viewers. */
+  readonly hasWorkers?: true
 }
 
 interface LoadFigures {

@@ -67,7 +67,7 @@ function dashboardParts() {
   const source = new MemoryService()
   const control = Object.assign(source, { list: () => ({ streams: [] }) })
   const streams = { source, allStreams: source, listPublished: () => [] }
-  const readProcess = () => ({ cpuSec: 0, sentBytes: 0, residentBytes: 0, startedSec: 0 })
+  const readProcess = () => ({ cpuSec: 0, sentBytes: 0, residentBytes: 0, uptimeSec: 0 })
   const own = { journal: new Journal(systemClock), loopbackUrl: () => '' }
   const dashboard = { ...streams, ...own, readProcess, readPassword: () => PASSWORD }
   return { control, dashboard }
