@@ -18,6 +18,8 @@ export function prepareTabs(list: Element): void {
   for (const [index, tab] of tabs.entries()) {
     tab.addEventListener('click', () => choose(tab))
     tab.addEventListener('keydown', (event) => {
+      // Those are for the browser: Alt and an arrow go back.
+      if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return
       const next = nextOf(tabs, index, event.key)
       if (next === undefined) return
       event.preventDefault()

@@ -259,6 +259,8 @@ t.test('an operator puts the backup encoder on air, and sees the slate', async (
   const tab = (name: string) => page.getByRole('tab', { name })
   const panel = (name: string) => page.getByRole('tabpanel', { name })
   await tab('OBS').focus()
+  await page.keyboard.press('Control+ArrowRight')
+  t.ok(await obsKey.isVisible(), 'keys with a modifier are for the browser')
   await page.keyboard.press('ArrowRight')
   t.equal(
     await panel('ffmpeg').getByLabel('Command').inputValue(),
