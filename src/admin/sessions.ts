@@ -54,7 +54,10 @@ export class Sessions {
     return valuesOf(headers).find((value) => this.isOpen(value, nowMs))
   }
 
-  /** Whether a request has a session whose time is not over, but which a restart or another password has ended. */
+  /**
+   * Whether a request has a session whose time is not over, but which a restart or another password has ended, or which is one
+   * of another service of the host: cookies know no ports (RFC 6265, section 8.5).
+   */
   hasLost(headers: FastifyRequest['headers'], nowMs: number): boolean {
     const isLost = (value: string) => !this.#isSigned(value) && nowMs < claimsOf(value).expiryMs
     return valuesOf(headers).some(isLost)

@@ -16,7 +16,8 @@ import { Previews } from './previews.ts'
 import { StreamList } from './stream-list.ts'
 import type { Snapshot } from './wire.ts'
 
-const LOST = 'The service has been restarted, or has another password: log in again.'
+const LOST =
+  'The service has been restarted or has another password, or you have logged in at another one on this host: log in again.'
 
 const head = new Head()
 const previews = new Previews()

@@ -6,7 +6,7 @@
 
 export interface SessionState {
   readonly open: boolean
-  /** Whether a restart of the service, or another password, has ended the session. */
+  /** Whether a restart of the service or another password has ended the session, or it is one of another service of the host. */
   readonly lost: boolean
 }
 

@@ -513,7 +513,7 @@ t.test('after a restart the page connects again, and the login says why', async 
   await first.server.close()
   await page.locator('#unreachable', { hasText: 'No data from the service.' }).waitFor()
   await startService(t, { ...options, http: { port } })
-  const reason = page.getByText('The service has been restarted, or has another password')
+  const reason = page.getByText('The service has been restarted or has another password')
   await reason.waitFor()
   t.strictSame(await findFaults(page), [])
   await page.reload()
