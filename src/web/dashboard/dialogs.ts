@@ -102,7 +102,7 @@ export function openStart(onStarted: (id: string) => void): void {
 }
 
 /** Issues a stream key, or two, and shows the URLs with them. */
-export async function startStream(id: string, options: StartOptions = {}): Promise<void> {
+export async function startStream(id: string, options: StartOptions): Promise<void> {
   const body = { stream_id: id, ...options }
   show(await call<StartedStream>('streams/start-stream', body))
 }

@@ -127,7 +127,9 @@ async function logIn(): Promise<void> {
 async function issueKey(): Promise<void> {
   const error = byId('detail-error')
   setText(error, '')
-  await startStream(selectedId()).catch((refusal: Error) => setText(error, refusal.message))
+  // The URL for readers is valid as long as the key: each key has its own.
+  const issuing = startStream(selectedId(), { play: true })
+  await issuing.catch((refusal: Error) => setText(error, refusal.message))
 }
 
 function selectedId(): string {

@@ -205,6 +205,9 @@ t.test('an operator starts, watches, kicks and stops a stream', async (t) => {
   const overflow = '(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)'
   const dialog = 'document.querySelector("dialog[open]")'
   t.equal(await page.evaluate(`${overflow}(${dialog})`), 0, 'a dialog fits a phone')
+  const readers = page.getByLabel('URL for readers over SRT')
+  t.match(await readers.inputValue(), 'mode=request,rid=studio', 'as long as the new key')
+  t.ok(await readers.isVisible())
   await page.getByRole('button', { name: 'Done' }).click()
   t.strictSame(await findFaults(page), [], 'no fault on a phone')
   await page.getByRole('button', { name: 'Close' }).click()
