@@ -147,6 +147,11 @@ export interface PlacingStats {
   copies: number
 }
 
+/** Numbers of PES packets that a rendition has dropped. */
+type WriterDrops = Readonly<Record<Track['kind'] | 'oversize', number>>
+
+const NO_DROPS: WriterDrops = { video: 0, audio: 0, data: 0, oversize: 0 }
+
 /**
  * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
  * encoder has left; `settle` when media pauses for long; `end` at the end. Each returns the outputs that it completes.
@@ -166,9 +171,12 @@ export class Packager {
   readonly #stats = {
     damagedPackets: 0,
     oversizePackets: 0,
-    framelessPackets: 0,
+    droppedAudioPackets: 0,
+    droppedDataPackets: 0,
     otherDroppedPackets: 0,
   }
+  /** Drops of each rendition that `#stats` has. */
+  readonly #counted = new Map<RenditionName, WriterDrops>()
   readonly #samples = noSampleStats()
   readonly #placing: PlacingStats = { visits: 0, copies: 0 }
   readonly #waiting: WaitingMemory = { bytes: 0 }
@@ -203,24 +211,10 @@ export class Packager {
   }
 
   get stats(): PackagerStats {
-    let { otherDroppedPackets, oversizePackets } = this.#stats
-    const main = { video: 0, audio: this.#stats.framelessPackets, data: 0 }
-    for (const writer of this.#writers.values()) {
-      const { video, audio, data } = writer.droppedPackets
-      if (this.#isMain(writer)) {
-        oversizePackets += writer.oversizePackets
-        main.audio += audio
-        main.data += data
-      } else if (this.#isCounted(writer))
-        otherDroppedPackets += video + audio + data + writer.oversizePackets
-    }
+    this.#countDropped()
     return {
       ...this.#planner.stats,
-      damagedPackets: this.#stats.damagedPackets,
-      oversizePackets,
-      droppedAudioPackets: main.audio,
-      droppedDataPackets: main.data,
-      otherDroppedPackets,
+      ...this.#stats,
       droppedSamples: this.#samples.dropped,
     }
   }
@@ -327,7 +321,7 @@ export class Packager {
 
   #pushUnit(unit: PesUnit, wallMs: number): void {
     if (!this.#selection.hasFrames(unit)) {
-      this.#stats.framelessPackets++
+      this.#stats.droppedAudioPackets++
       return
     }
     const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
@@ -441,6 +435,25 @@ export class Packager {
     return !isCmafRendition(name) || !this.#policy.formats.includes('ts')
   }
 
+  /** Adds what the renditions have dropped since the last call: the main rendition changes with the tracks. */
+  #countDropped(): void {
+    for (const writer of this.#writers.values()) {
+      const { video, audio, data } = writer.droppedPackets
+      const drops = { oversize: writer.oversizePackets, video, audio, data }
+      const before = this.#counted.get(writer.name) ?? NO_DROPS
+      this.#counted.set(writer.name, drops)
+      const oversize = drops.oversize - before.oversize
+      if (this.#isMain(writer)) {
+        this.#stats.oversizePackets += oversize
+        this.#stats.droppedAudioPackets += audio - before.audio
+        this.#stats.droppedDataPackets += data - before.data
+      } else if (this.#isCounted(writer)) {
+        const queued = video + audio + data - before.video - before.audio - before.data
+        this.#stats.otherDroppedPackets += queued + oversize
+      }
+    }
+  }
+
   /** False for a damaged random access point or a PES packet larger than a segment, which are counted as dropped. */
   #isUsable(unit: PesUnit): boolean {
     const isDamaged = unit.damaged && unit.randomAccess
@@ -482,6 +495,7 @@ export class Packager {
 
   /** Gives each rendition its tracks. */
   #carry(main: CarriedTracks): void {
+    this.#countDropped()
     this.#awaitsKeyFrame = false
     this.#carried = main
     const { silentPids } = this.#selection

@@ -1,5 +1,10 @@
 import t, { type Test } from 'tap'
-import { Packager, type PackagerOptions, type PackagerOutput } from '../../../src/hls/packager.ts'
+import {
+  Packager,
+  type PackagerOptions,
+  type PackagerOutput,
+  type PackagerStats,
+} from '../../../src/hls/packager.ts'
 import type { Segment } from '../../../src/hls/store/segment.ts'
 import type { DemuxerOutput } from '../../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../../src/mpegts/pes-unit.ts'
@@ -404,6 +409,33 @@ t.test('a default audio track that stays silent is replaced, and not listed twic
     ],
   )
   t.ok(result.of('audio-2').at(-1)!.bytes.length > 0, 'its playlist continues')
+})
+
+t.test('no counter decreases when an encoder reconnects with other tracks', async (t) => {
+  const options = { formats: ['cmaf'], tracks: 'all' } as const
+  const packager = new Packager({ epoch: 'e', segmentSec: 2, maxSegmentSec: 10, ...options })
+  let before = packager.stats
+  const check = () => {
+    for (const [name, count] of Object.entries(packager.stats))
+      t.ok(count >= before[name as keyof PackagerStats], name)
+    before = packager.stats
+  }
+  const layouts = [[VIDEO], [VIDEO, FRENCH, AUDIO], [VIDEO], [AUDIO], [VIDEO, AUDIO], [FRENCH]]
+  for (const [index, tracks] of layouts.entries()) {
+    const fromTicks = CLIP_START_TICKS + index * 10 * SEC
+    const { units } = clip({ fromTicks, frames: 90, framesPerGop: 60 }, 3)
+    const carried = units.filter(({ track }) => tracks.includes(track))
+    // Audio 5 s ahead of the video has no place.
+    const stray = tracks.filter(({ kind }) => kind === 'audio')
+    const strays = stray.flatMap((track) => on(track, audioUnits(fromTicks + 5 * SEC, 10)))
+    for (const step of [program(programOf(...tracks)), ...[...carried, ...strays].map(unit)]) {
+      packager.push(step, WALL_MS)
+      check()
+    }
+    packager.discontinuity()
+    check()
+  }
+  t.ok(before.otherDroppedPackets > 0 && before.droppedAudioPackets > 0, JSON.stringify(before))
 })
 
 t.test('waiting units are bounded for any input', async (t) => {
