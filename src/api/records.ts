@@ -496,7 +496,7 @@ const DROPPED = {
   oversize: 'PES packets and frames that are too large, alone or for their segment',
   damaged: 'PES packets with lost or damaged bytes: key frames, audio and data',
   beforeKeyFrame: 'PES packets of video before the key frame with which it begins or goes on',
-  audio: 'PES packets of audio without video at their time',
+  audio: 'PES packets of audio without video at their time, or that the stream began without',
   data: 'PES packets of data without video at their time',
   otherRendition: 'PES packets of a rendition behind the main one',
   cmaf: 'access units and audio frames that CMAF lacks: no sample can express them, they overlap others, or there is no room for them',

@@ -391,12 +391,14 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     this.#presentation.discard()
   }
 
-  /** Counters of the packager. */
+  /** Counters of the packager, with what was dropped on the way to it. */
   get packaging(): PackagerStats {
-    const { packetsBeforeStart, ...stats } = this.#packager.stats
+    const { stats } = this.#packager
+    const { droppedVideoPackets, droppedAudioPackets } = this.#steadyTracks
     return {
       ...stats,
-      packetsBeforeStart: packetsBeforeStart + this.#steadyTracks.droppedVideoPackets,
+      packetsBeforeStart: stats.packetsBeforeStart + droppedVideoPackets,
+      droppedAudioPackets: stats.droppedAudioPackets + droppedAudioPackets,
     }
   }
 

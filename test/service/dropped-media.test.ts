@@ -170,6 +170,18 @@ t.test('each reason for which media is dropped is in the status and in the metri
   }
 })
 
+t.test('audio that a stream began without is counted as dropped', async (t) => {
+  const service = await startService(t)
+  await service.server.startStream({ streamId: 'studio' })
+  const ts = new TsBuilder().program([VIDEO])
+  play(ts, 0, 120)
+  ts.program([VIDEO, AUDIO])
+  play(ts, 120, 180)
+  publish(service.server, 'studio', [ts.bytes])
+  const { body } = await service.api('status', { stream_id: 'studio' })
+  t.strictSame(body.data['totals'].dropped, { audio: 94 })
+})
+
 t.test('nothing is dropped of clean media, and counts outlive the encoder', async (t) => {
   const service = await startService(t)
   await service.server.startStream({ streamId: 'studio' })

@@ -44,6 +44,8 @@ export class SteadyTracks {
   #video = new HeldVideo()
   /** Number of PES packets of video dropped, see `HeldVideo`. */
   #droppedVideoPackets = 0
+  /** Number of PES packets of late audio dropped. */
+  #droppedAudioPackets = 0
   /** DTS of the newest PES packet of the video. */
   #videoTicks: number | undefined
   /** Duration of the media of the video, without jumps of its clock. */
@@ -70,6 +72,11 @@ export class SteadyTracks {
   /** Number of PES packets of video dropped behind a pause: they refer to frames that were not repeated. */
   get droppedVideoPackets(): number {
     return this.#droppedVideoPackets
+  }
+
+  /** Number of PES packets dropped of audio that the presentation began without. */
+  get droppedAudioPackets(): number {
+    return this.#droppedAudioPackets
   }
 
   /** Current facts. */
@@ -119,7 +126,10 @@ export class SteadyTracks {
     }
     if (output.type !== 'unit') return [output]
     const { unit } = output
-    if (this.#droppedPids.has(unit.track.pid)) return []
+    if (this.#droppedPids.has(unit.track.pid)) {
+      this.#droppedAudioPackets++
+      return []
+    }
     if (unit.track.pid === this.#videoPid) return this.#pushVideo(output)
     const { pid } = unit.track
     const isFollowed = this.#audioPids.has(pid) || this.#absentPids.has(pid)
