@@ -100,7 +100,7 @@ export const GUIDE: Readonly<Record<string, Readonly<Record<string, string>>>> =
   'Metrics and logs': {
     METRICS_PORT: 'Prometheus is in a private network',
     METRICS_TOKEN: 'Prometheus comes over the port of the API',
-    METRICS_PER_STREAM: 'Prometheus can, or cannot, take 15 series a stream',
+    METRICS_PER_STREAM: 'Prometheus can, or cannot, take 50 series a stream',
     LOG_LEVEL: '`debug` while you look for a fault',
     LOG_FORMAT: 'a terminal is to show JSON, or a file is for readers',
   },
