@@ -81,11 +81,14 @@ export function createDemuxerStats() {
   }
 }
 
+const COUNTERS = Object.keys(createDemuxerStats()) as (keyof DemuxerStats)[]
+
 /** @returns sum of the counters of two demuxers */
 export function addDemuxerStats(
   a: Readonly<DemuxerStats>,
   b: Readonly<DemuxerStats>,
 ): DemuxerStats {
-  const names = Object.keys(a) as (keyof DemuxerStats)[]
-  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as DemuxerStats
+  const sum = { ...a }
+  for (const name of COUNTERS) sum[name] += b[name]
+  return sum
 }

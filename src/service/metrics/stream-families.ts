@@ -25,6 +25,9 @@ export interface StreamFamily extends MetricFamily<MeasuredStream> {
   readonly onlyPerStream?: boolean
 }
 
+/** Reasons for which media is dropped, with their labels. */
+const LABELED_REASONS = DROP_REASONS.map((reason) => [reason, snakeCase(reason)] as const)
+
 /** Counters of `srt` begin anew with each connection of an encoder. */
 export const STREAM_FAMILIES: readonly StreamFamily[] = [
   {
@@ -118,9 +121,10 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
     type: 'counter',
     help: 'Media that was dropped between SRT and the segments, by reason; docs/api-reference.md says at totals.dropped what each reason counts.',
     label: 'reason',
+    // Also those of 0: `increase()` needs a value before the first drop.
     read: ({ report: { totals } }) =>
       Object.fromEntries(
-        DROP_REASONS.map((reason) => [snakeCase(reason), totals.dropped[reason] ?? 0]),
+        LABELED_REASONS.map(([reason, label]) => [label, totals.dropped[reason] ?? 0]),
       ),
   },
   {

@@ -13,7 +13,7 @@ const MEASURED = {
     streamId: HOSTILE,
     live: true,
     warnings: [{ code: HOSTILE }],
-    totals: {},
+    totals: { dropped: {} },
     playlist: {},
     readers: [],
   } as unknown as StreamReport,
