@@ -168,9 +168,10 @@ export class Listener {
   async closePort(port: number): Promise<void> {
     const closing = this.#sockets.filter(({ address }) => address.port === port)
     this.#sockets = this.#sockets.filter(({ address }) => address.port !== port)
-    await this.#close(closing)
+    const closed = this.#close(closing)
     const stats = closing.map(({ endpoint }) => endpoint.stats)
     if (stats.length > 0) this.#endedStats = [[...this.#endedStats, ...stats].reduce(addStats)]
+    await closed
   }
 
   get connectionCount(): number {

@@ -294,6 +294,17 @@ t.test('rejections are counted over all addresses', async (t) => {
   t.strictSame(listener.stats().rejects, { 1010: 2, 1016: 1, 2404: 1 })
 })
 
+t.test('counters do not decrease while a port closes', async (t) => {
+  const { listener } = await listen(t, { accept: async () => ({ reject: 1010 }) })
+  const [other] = (await freePorts(1)) as [number]
+  await listener.open(other)
+  await t.rejects(connect({ host: HOST, port: other }), { code: 'SRT_REJECTED' })
+  const closed = listener.closePort(other)
+  t.strictSame(listener.stats().rejects, { 1010: 1 })
+  await closed
+  t.strictSame(listener.stats().rejects, { 1010: 1 })
+})
+
 t.test(
   'a port taken on one of several addresses is reported, and no socket stays open',
   async (t) => {
