@@ -68,13 +68,13 @@ t.test('a bonded group and AES-GCM are rejected with a line that says what to se
   const { server, url } = await startService(t, { logger, metrics: { token: TOKEN } })
   const headers = { authorization: `Bearer ${TOKEN}` }
   const cases = [
-    [1015, GROUP, 'A bonded group', 'Set the encoder to one link, or use SRTLA.'],
+    [1015, GROUP, 'a bonded group', 'Set the encoder to one link, or use SRTLA.'],
     [1017, AES_GCM, 'AES-GCM', 'Set the encoder to AES-CTR (libsrt: cryptomode=1).'],
   ] as const
   for (const [code, extension, what, remedy] of cases) {
     const { type, remote } = await call(t, server.srtPort, extension)
     t.equal(type, code)
-    const line = `${what} from ${remote} is rejected (${code}). The stream stays off air. ${remedy}`
+    const line = `A caller with ${what} is rejected (${code}). ${remedy} Caller: ${remote}`
     t.ok(lines.includes(line), line)
     t.ok(line.length <= 160)
     const metrics = await (await fetch(`${url}/metrics`, { headers })).text()

@@ -82,7 +82,7 @@ export async function createListener(options: ListenerOptions): Promise<Listener
 /** What callers ask for and this side does not support, though an operator can set them to do without. */
 const UNSUPPORTED: Readonly<Partial<Record<RejectCode, { what: string; remedy: string }>>> = {
   [RejectCode.GROUP]: {
-    what: 'A bonded group',
+    what: 'a bonded group',
     remedy: 'Set the encoder to one link, or use SRTLA.',
   },
   [RejectCode.CRYPTO]: {
@@ -249,8 +249,9 @@ export class Listener {
         refuse: ({ remoteAddress, remotePort }, code) => {
           const { what, remedy } = UNSUPPORTED[code] ?? {}
           if (what === undefined) return
+          // The address is last: a log that limits lines of one kind tells the kind by how they begin.
           this.#warn(
-            `${what} from ${remoteAddress}:${remotePort} is rejected (${code}). The stream stays off air. ${remedy}`,
+            `A caller with ${what} is rejected (${code}). ${remedy} Caller: ${remoteAddress}:${remotePort}`,
           )
         },
         expire: (attempt) => this.#undecided.get(attempt)?.abort(),
