@@ -70,6 +70,9 @@ const WEBHOOK_FLUSH_MS = 1500
 /** Time limit for the last files of the archive, and for the last packets of readers and pushes, in `close`, in milliseconds. */
 const FLUSH_MS = 6000
 
+/** Maximum number of warnings that wait for the start to succeed: callers on an open port may cause any number. */
+const MAX_EARLY_WARNINGS = 100
+
 export interface CloseOptions {
   /**
    * Time for which playlists stay available after ENDLIST is added, so that players load the tag; in a cluster, time in
@@ -426,7 +429,7 @@ export class Server
 
   readonly #warn = (message: string): void => {
     if (this.#earlyWarnings === undefined) this.#logger.warn(message)
-    else this.#earlyWarnings.push(message)
+    else if (this.#earlyWarnings.length < MAX_EARLY_WARNINGS) this.#earlyWarnings.push(message)
   }
 
   async #shutDown(drainMs: number): Promise<void> {
