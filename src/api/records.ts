@@ -499,7 +499,7 @@ const DROPPED = {
   audio: 'PES packets of audio without video at their time, or that the stream began without',
   data: 'PES packets of data without video at their time',
   otherRendition: 'PES packets of a rendition behind the main one',
-  cmaf: 'access units and audio frames that CMAF lacks: no sample can express them, they overlap others, or there is no room for them',
+  cmaf: 'access units and audio frames that CMAF lacks: no sample can express them, they overlap others, they begin before the first key frame, or there is no room for them',
 } as const
 
 /** Reason for which media is dropped. */

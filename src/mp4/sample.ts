@@ -45,8 +45,8 @@ export interface SampleStats {
   /** Init segments created. */
   initSegments: number
   /**
-   * Access units and audio frames dropped: no sample can express them, they overlap, too many wait for the video, or they
-   * fit in no fragment.
+   * Access units and audio frames dropped: no sample can express them, they overlap, they precede their timeline, too many
+   * wait for the video, or they fit in no fragment.
    */
   dropped: number
   /** Bytes skipped since they belong to no audio frame. */

@@ -115,6 +115,16 @@ t.test('Opus is in CMAF, and not in transport stream', async (t) => {
   }
 })
 
+t.test('frames of audio that precede the first key frame are counted as dropped', async (t) => {
+  const audio = audioUnits(CLIP_START_TICKS - 3 * 1920, 20)
+  const video = videoUnits({ frames: 90, framesPerGop: 30 })
+  const units = interleave({ units: video }, { units: audio, delayTicks: 9000 })
+  for (const formats of [['cmaf'], ['ts', 'cmaf']] as const) {
+    const { packager } = run([program(programOf(VIDEO, AUDIO)), ...units.map(unit)], { formats })
+    t.equal(packager.stats.droppedSamples, 3)
+  }
+})
+
 t.test(
   'AAC whose headers do not tell the channels is left out from its first frame on',
   async (t) => {

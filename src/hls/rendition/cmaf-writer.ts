@@ -197,8 +197,8 @@ export class CmafWriter implements MediaWriter {
       if (unit.track.kind === 'audio') {
         this.#latestTicks = this.#toTicks(sample.decodeTicks, sample.format)
         // As at each boundary, a frame that begins before it is on the other side.
-        if (this.#latestTicks < this.#startTicks - ROUNDING_TICKS) continue
-        if (this.#heldBytes > MAX_HELD_AUDIO_BYTES) {
+        const isBefore = this.#latestTicks < this.#startTicks - ROUNDING_TICKS
+        if (isBefore || this.#heldBytes > MAX_HELD_AUDIO_BYTES) {
           this.#options.samples.dropped++
           continue
         }
@@ -279,6 +279,7 @@ export class CmafWriter implements MediaWriter {
   #restart(): void {
     this.#parameterSets = this.#reader?.parameterSets ?? this.#parameterSets
     this.#reader = undefined
+    this.#options.samples.dropped += this.#held.length
     this.#held = []
     this.#heldBytes = 0
     this.#nextTicks = undefined
