@@ -494,7 +494,8 @@ const DROPPED = {
   unconfigured: 'PES packets of LATM before its first StreamMuxConfig',
   incompleteAudio: 'AAC frames that lack their start or their end',
   oversize: 'PES packets and frames that are too large, alone or for their segment',
-  damaged: 'PES packets with lost or damaged bytes: key frames, audio and data',
+  damaged:
+    'PES packets with lost or damaged bytes: key frames, the last frame of an encoder, audio and data',
   beforeKeyFrame: 'PES packets of video before the key frame with which it begins or goes on',
   audio: 'PES packets of audio without video at their time, or that the stream began without',
   data: 'PES packets of data without video at their time',

@@ -116,6 +116,8 @@ export class LiveStream extends EventEmitter<StreamEvents> {
   )
   /** Cost of packaging that a budget has paid. */
   #packagedUs = 0
+  /** Number of frames dropped within which an encoder was cut off. */
+  #cutFrames = 0
   #hasLeft = false
   #tracks: readonly Track[]
 
@@ -397,6 +399,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const { droppedVideoPackets, droppedAudioPackets } = this.#steadyTracks
     return {
       ...stats,
+      damagedPackets: stats.damagedPackets + this.#cutFrames,
       packetsBeforeStart: stats.packetsBeforeStart + droppedVideoPackets,
       droppedAudioPackets: stats.droppedAudioPackets + droppedAudioPackets,
     }
@@ -699,7 +702,9 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     const lost = isLost && !isExpected ? reason : undefined
     // First, so that segments cut from `rest` do not make the stream live again.
     if (lost !== undefined) this.#life.interrupt(lost)
-    this.#consume(rest, wallMs)
+    const whole = rest.filter(isWhole)
+    this.#cutFrames += rest.length - whole.length
+    this.#consume(whole, wallMs)
     this.#endTimeline(reason === 'replaced' || next !== undefined ? wallMs : undefined)
     if (next !== undefined) {
       this.#putOnAir(next)
@@ -715,4 +720,9 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 /** @returns for example `20260102T030405Z-{id}` */
 export function nameRun(startedAtMs: number, id: string): string {
   return `${new Date(startedAtMs).toISOString().replace(/[-:]|\.\d+/g, '')}-${id}`
+}
+
+/** An encoder that has gone may have been cut off within a frame, at which a decoder fails. */
+function isWhole(output: DemuxerOutput): boolean {
+  return output.type !== 'unit' || output.unit.track.kind !== 'video' || !output.unit.damaged
 }

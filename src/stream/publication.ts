@@ -179,7 +179,7 @@ export class Publication {
     if (this.#ended) return
     this.#ended = true
     this.#closeGap()
-    this.#listener.left(reason, this.#demuxer.end().filter(isWhole))
+    this.#listener.left(reason, this.#demuxer.end())
   }
 
   #closeGap(): void {
@@ -188,9 +188,4 @@ export class Publication {
     this.#budget.spend(GAP_US)
     this.#missing = 0
   }
-}
-
-/** An encoder that has gone may have been cut off within a frame, at which a decoder fails. */
-function isWhole(output: DemuxerOutput): boolean {
-  return output.type !== 'unit' || output.unit.track.kind !== 'video' || !output.unit.damaged
 }

@@ -117,6 +117,8 @@ t.test('the frame within which an encoder was cut off is left out', async (t) =>
     const frames = framesOf(Buffer.concat(stream.files.get('e-0.ts')!.chunks))
     t.strictSame(frames, whole.slice(0, frames.length), `${packets} packets`)
     t.ok(frames.length > 0)
+    const { damaged = 0 } = stream.report().totals.dropped
+    t.equal(damaged, framesOf(CLIP.subarray(0, packets * 188)).length - frames.length)
   }
 })
 
