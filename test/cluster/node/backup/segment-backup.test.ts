@@ -179,7 +179,7 @@ t.test('a stream has one server, and the streams are spread over all', async (t)
     t.ok(keys.length > 0)
     t.strictSame([...server.lists.keys()].toSorted(), keys.toSorted())
   }
-  const [first, second] = servers as [MemoryRedis, MemoryRedis]
+  const [first, second] = servers
   second.cut()
   const other = openBackup(t, urls).backup
   const id = ids.find((each) => serverOf(each) === first)!

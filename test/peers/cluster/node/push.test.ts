@@ -28,7 +28,7 @@ t.test('the owner sends to the listener, and the next owner takes over', async (
 
   const { stream_key: key } = await api(a, 'start-stream', {
     ...STUDIO,
-    push_urls: [`srt://${remote}?${new URLSearchParams(SECRETS)}`],
+    push_urls: [`srt://${remote}?${new URLSearchParams(SECRETS).toString()}`],
   })
   encodeTo(t, a, String(key), true)
   await until('media', () => received.bytes > 100_000)
