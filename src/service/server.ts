@@ -18,7 +18,6 @@ import { parseUrls } from '../config/setting-types.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
 import type { PlaybackSource, ViewerIdentity } from '../playback/playback-source.ts'
 import {
-  checkStartRequest,
   type ClipRequest,
   type KickRequest,
   type ListRequest,
@@ -343,8 +342,7 @@ export class Server
   }
 
   /** @throws {MillraceError} `BODY_INVALID` for an id or URLs that the API refuses, `TOO_MANY_STREAMS`, `SHUTTING_DOWN` */
-  async startStream(request: StartRequest): Promise<StartedStream> {
-    checkStartRequest(request)
+  startStream(request: StartRequest): Promise<StartedStream> {
     return this.control.startStream(request)
   }
 

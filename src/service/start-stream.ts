@@ -5,7 +5,7 @@
  * @module
  */
 import type { StartedStream } from '../api/records.ts'
-import type { StartRequest } from '../api/requests.ts'
+import { checkStartRequest, type StartRequest } from '../api/requests.ts'
 import type { Format } from '../hls/file-names.ts'
 import type { WebhookDispatcher } from '../webhook/dispatcher.ts'
 import type { Addressee, IssuedKey, Notifier } from './notifications.ts'
@@ -27,6 +27,7 @@ export interface StartStreamOptions {
   /**
    * Issues a new key for a stream, and starts the stream unless it is running.
    *
+   * @param request  already checked against the schema
    * @throws {MillraceError} `BODY_INVALID` if the settings do not allow a value, `TOO_MANY_STREAMS`
    */
   readonly start: (request: StartRequest) => Promise<KeyedStream>
@@ -39,14 +40,12 @@ export interface StartStreamOptions {
   readonly srtCaller: Pick<SrtCaller, 'check'>
 }
 
-/**
- * @param request  already checked against the schema
- * @throws {MillraceError} `BODY_INVALID` for what the settings refuse, and see `StartStreamOptions.start`
- */
+/** @throws {MillraceError} `BODY_INVALID` for what schema or settings refuse, and see `StartStreamOptions.start` */
 export async function startAndAnnounce(
   request: StartRequest,
   { start, webhooks, urls, notifier, slates, srtCaller, readPlaybackSecrets }: StartStreamOptions,
 ): Promise<StartedStream> {
+  checkStartRequest(request)
   webhooks.check(request.webhookUrls ?? [])
   if (request.pullUrl) srtCaller.check('pull_url', request.pullUrl)
   for (const url of request.pushUrls ?? []) srtCaller.check('push_urls', url)
