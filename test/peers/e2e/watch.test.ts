@@ -349,7 +349,7 @@ t.test(
     const { page, errors } = await openPage(t, `http://localhost:${port}`)
     const frame = page.frame({ url: `${url}/watch/studio?embed` })!
     await plays(frame, 1)
-    t.ok(await frame.isVisible('#unmute'))
+    await frame.waitForSelector('#unmute')
     for (const part of ['header', 'footer']) t.notOk(await frame.isVisible(part), part)
     const margins = `(() => {
     const { x, y, width, height } = document.querySelector('main').getBoundingClientRect()
