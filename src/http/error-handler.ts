@@ -29,8 +29,12 @@ export function createErrorHandler(logger: Logger) {
 
 const ROUTE_NOT_FOUND = new MillraceError('ROUTE_NOT_FOUND')
 
-export function notFoundHandler(_request: FastifyRequest, reply: FastifyReply): void {
-  writeRefusal(reply.hijack().raw, ROUTE_NOT_FOUND)
+export function notFoundHandler(
+  _request: FastifyRequest,
+  reply: FastifyReply,
+  headers: Headers = [],
+): void {
+  writeRefusal(reply.hijack().raw, ROUTE_NOT_FOUND, headers)
 }
 
 /**

@@ -6,8 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { MillraceError } from '../errors.ts'
-import { writeRefusal } from '../http/error-handler.ts'
+import { notFoundHandler } from '../http/error-handler.ts'
 
 /** What an application offers. */
 interface FrontPageOptions {
@@ -17,8 +16,6 @@ interface FrontPageOptions {
   readonly hasApi: boolean
   readonly hasDashboard: boolean
 }
-
-const ROUTE_NOT_FOUND = new MillraceError('ROUTE_NOT_FOUND')
 
 const STYLE =
   'body{max-width:40rem;margin:4rem auto;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif}' +
@@ -79,11 +76,11 @@ ${text}
 </body>
 </html>
 `
-  return ({ headers: { accept = '' } }: FastifyRequest, reply: FastifyReply) => {
+  return (request: FastifyRequest, reply: FastifyReply) => {
+    const { accept = '' } = request.headers
     const isWanted = accept.includes('text/html') || (status === 200 && !accept.includes('json'))
     if (!isWanted) {
-      const headers = ['Cache-Control', 'no-store', 'Vary', 'Accept']
-      writeRefusal(reply.hijack().raw, ROUTE_NOT_FOUND, headers)
+      notFoundHandler(request, reply, ['Cache-Control', 'no-store', 'Vary', 'Accept'])
       return
     }
     reply.headers({

@@ -6,7 +6,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Config } from '../../config/schema.ts'
 import { MillraceError } from '../../errors.ts'
-import type { ChildOptions, Failure, Notice, Order } from './messages.ts'
+import type { ChildNotice, ChildOptions, Failure, Order } from './messages.ts'
 
 /** Exit code or signal. */
 export type Exit = number | NodeJS.Signals
@@ -76,9 +76,9 @@ export class Child {
   }
 
   /** Waits for one of two notices; the second one rejects, as does the end of the process. */
-  #reply(success: Notice['type'], refusal: 'failed' | 'refused'): Promise<void> {
+  #reply(success: ChildNotice['type'], refusal: 'failed' | 'refused'): Promise<void> {
     return new Promise((resolve, reject) => {
-      const take = (notice: Notice) => {
+      const take = (notice: ChildNotice) => {
         if (notice.type !== success && notice.type !== refusal) return
         this.#process.off('message', take)
         if (notice.type === refusal && 'failure' in notice) reject(toError(notice.failure))

@@ -33,7 +33,7 @@ export type Order =
   | { readonly type: 'abandon' }
 
 /** Message from a child. */
-export type Notice =
+export type ChildNotice =
   /** The first one: from now on the process takes orders. */
   | { readonly type: 'loaded' }
   | { readonly type: 'ready' }

@@ -8,7 +8,7 @@ import { inspect } from 'node:util'
 import type { Config } from '../../config/schema.ts'
 import { MillraceError } from '../../errors.ts'
 import { DRAIN_MS } from '../../service/service-process.ts'
-import type { ChildOptions, Failure, Notice, Order } from './messages.ts'
+import type { ChildNotice, ChildOptions, Failure, Order } from './messages.ts'
 
 /** Service or edge in a child process. */
 export interface ChildRole {
@@ -71,7 +71,7 @@ export function runChild(start: (options: ChildOptions) => Promise<ChildRole>): 
 
 function answer(
   work: Promise<unknown> | undefined,
-  success: Notice,
+  success: ChildNotice,
   refusal: 'failed' | 'refused',
 ) {
   void work?.then(
@@ -80,7 +80,7 @@ function answer(
   )
 }
 
-function notify(notice: Notice): void {
+function notify(notice: ChildNotice): void {
   process.send?.(notice, () => undefined)
 }
 

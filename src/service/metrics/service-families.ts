@@ -9,7 +9,7 @@ import type { PeerState, ServiceLoad } from '../../api/records.ts'
 import type { SegmentCacheStats } from '../../hls/store/segment-cache.ts'
 import type { ListenerStats, SrtlaStats } from '../../srt/stats.ts'
 import type { WebhookStats } from '../../webhook/dispatcher.ts'
-import type { ProcessFigures } from '../process-figures.ts'
+import type { ProcessUsage } from '../process-usage.ts'
 import type { MetricFamily } from './metric-family.ts'
 
 /** Figures of the service at a scrape. */
@@ -31,7 +31,7 @@ export interface ServiceFigures {
   readonly pushes: PeerFigures
   /** Undefined without an archive. */
   readonly archive: ArchiveStats | undefined
-  readonly process: ProcessFigures
+  readonly process: ProcessUsage
 }
 
 interface PeerFigures {

@@ -4,7 +4,7 @@
  * @module
  */
 
-export interface ProcessFigures {
+export interface ProcessUsage {
   readonly cpuSec: number
   readonly residentBytes: number
   readonly heapBytes: number
@@ -14,7 +14,7 @@ export interface ProcessFigures {
   readonly uptimeSec: number
 }
 
-export function readProcess(): ProcessFigures {
+export function readProcess(): ProcessUsage {
   const cpu = process.cpuUsage()
   const memory = process.memoryUsage()
   return {
