@@ -4,40 +4,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { SegmentBackup } from '../../../../src/cluster/node/backup/segment-backup.ts'
-import { machineClock } from '../../../../src/timing/clock.ts'
 import { until } from '../../../support/until.ts'
 import { MemoryRedis } from './memory-redis.ts'
-
-const KEEP = { ttlMs: 60_000 }
-const READ = { ...KEEP, timeoutMs: 5000 }
+import { isOpen, KEEP, openBackup, READ, write } from './open-backup.ts'
 
 const startRedis = (t: Test) => new MemoryRedis().listen(t)
-
-function openBackup(t: Test, urls: readonly string[], maxBytes = 1e8) {
-  const lost: string[] = []
-  let aheadMs = 0
-  const backup = new SegmentBackup({
-    ...{ urls, maxBytes, onLost: (reason: string) => lost.push(reason) },
-    clock: { nowUs: () => machineClock.nowUs() + aheadMs * 1000 },
-  })
-  t.teardown(() => backup.close())
-  backup.connect()
-  return { backup, lost, pass: (ms: number) => (aheadMs += ms) }
-}
-
-/** Writes a segment. @returns its media, and whether its memory may be reused */
-function write(backup: SegmentBackup, streamId: string, uri: string, sizes: readonly number[]) {
-  const chunks = sizes.map((size) => randomBytes(size))
-  const written = { chunks, sizeBytes: sizes.reduce((sum, size) => sum + size, 0), isDone: false }
-  backup.write(streamId, { uri, chunks, ...KEEP, onDone: () => (written.isDone = true) })
-  return written
-}
-
-/** Waits until a server takes segments. */
-async function isOpen(backup: SegmentBackup, streamId = 'studio') {
-  await backup.read(streamId, [], READ)
-}
 
 t.test('another process reads the bytes of a segment', async (t) => {
   const { url, lists, commands } = await startRedis(t)
