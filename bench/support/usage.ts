@@ -72,9 +72,9 @@ export function processTree(pid: number): number[] {
 /** @returns datagrams that the kernel dropped at full receive buffers of these UDP ports */
 export function kernelDrops(ports: readonly number[]): number {
   return ['/proc/net/udp', '/proc/net/udp6']
-    .flatMap((table) => [...parseKernelDrops(read(table))])
-    .filter(([local]) => ports.includes(Number.parseInt(local.slice(local.indexOf(':') + 1), 16)))
-    .reduce((sum, [, drops]) => sum + drops, 0)
+    .flatMap((table) => parseKernelDrops(read(table)))
+    .filter(({ address }) => ports.includes(Number.parseInt(address.split(':')[1]!, 16)))
+    .reduce((sum, { drops }) => sum + drops, 0)
 }
 
 function readCpuSec(pid: number): number {

@@ -49,6 +49,9 @@ interface EndpointOptions extends Omit<ResponderOptions, 'host'> {
 /** Owner of the socket; receives the outputs of the endpoint. */
 interface EndpointHost extends Pick<ResponderHost, 'request' | 'refuse' | 'expire'> {
   transmit(datagram: Datagram, port: number, address: string): void
+  /** A peer has a connection, until `forget`, which comes some time after its end. */
+  connect?(port: number, address: string): void
+  forget?(port: number, address: string): void
   /** Reports an exception thrown by a sink or by this code; its connection then ends. */
   fail(error: unknown): void
 }
@@ -86,7 +89,7 @@ export class Endpoint {
         refuse: (peer, code) => this.#host.refuse?.(peer, code),
         expire: (attempt) => this.#host.expire(attempt),
         connect: (attempt, acceptance, nowUs) => this.#connect(attempt, acceptance, nowUs),
-        forget: (localSocketId) => this.#connections.delete(localSocketId),
+        forget: (localSocketId) => this.#forget(localSocketId),
       },
     })
   }
@@ -198,7 +201,14 @@ export class Endpoint {
     })
     this.#connections.set(localSocketId, connection)
     if (connection.busy) this.#active.add(connection)
+    this.#host.connect?.(remotePort, remoteAddress)
     return { localSocketId, connection }
+  }
+
+  #forget(localSocketId: number): void {
+    const { remotePort, remoteAddress } = this.#connections.get(localSocketId)!
+    this.#connections.delete(localSocketId)
+    this.#host.forget?.(remotePort, remoteAddress)
   }
 
   /** @param drained  whether the socket was found empty at some time since the previous tick */

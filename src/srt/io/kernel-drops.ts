@@ -13,35 +13,26 @@ import { encodePeerAddress } from '../wire/handshake.ts'
 
 const TABLES = ['/proc/net/udp', '/proc/net/udp6']
 
-/**
- * @param inodes  of the sockets of this process
- * @returns number of datagrams dropped since the sockets were opened; undefined if the system has no such counter
- */
-async function readKernelDrops(
-  sockets: readonly AddressInfo[],
-  inodes: ReadonlySet<string>,
-): Promise<number | undefined> {
-  const tables = await Promise.all(TABLES.map((path) => readFile(path, 'utf8').catch(() => '')))
-  const drops = new Map(tables.flatMap((table) => [...parseKernelDrops(table, inodes)]))
-  return sockets
-    .map((socket) => drops.get(formatLocalAddress(socket)))
-    .reduce((sum, count) => (sum === undefined || count === undefined ? undefined : sum + count), 0)
+/** A line of the table. */
+interface SocketDrops {
+  /** See `formatLocalAddress`. */
+  readonly address: string
+  readonly inode: string
+  readonly drops: number
 }
 
-/** @returns drops by `local_address` in the table's format; where several processes have a port, those of this one */
-export function parseKernelDrops(
-  table: string,
-  inodes: ReadonlySet<string> = new Set(),
-): Map<string, number> {
-  const drops = new Map<string, number>()
-  for (const line of table.split('\n')) {
+async function readTables(): Promise<SocketDrops[]> {
+  const tables = TABLES.map((path) => readFile(path, 'utf8').catch(() => ''))
+  return (await Promise.all(tables)).flatMap(parseKernelDrops)
+}
+
+export function parseKernelDrops(table: string): SocketDrops[] {
+  return table.split('\n').flatMap((line) => {
     const fields = line.trim().split(/\s+/)
     const [number, address = ''] = fields
-    const [inode = '', , , count] = fields.slice(-4)
-    if (!number?.endsWith(':') || (drops.has(address) && !inodes.has(inode))) continue
-    drops.set(address, Number(count))
-  }
-  return drops
+    const [inode = '', , , drops] = fields.slice(-4)
+    return number?.endsWith(':') ? { address, inode, drops: Number(drops) } : []
+  })
 }
 
 async function readOwnInodes(): Promise<ReadonlySet<string>> {
@@ -71,8 +62,10 @@ interface KernelDropMonitorOptions {
 /** Warns about drops, at most once a minute. */
 export class KernelDropMonitor {
   readonly #options: KernelDropMonitorOptions
-  /** Read once: a port that is shared is open for as long as the listener. */
-  #inodes: Promise<ReadonlySet<string>> | undefined
+  /** Drops of each socket at the latest reading, by inode. */
+  #latest: ReadonlyMap<string, number> = new Map()
+  /** Those of sockets that are closed, too; undefined until the system has told. */
+  #total: number | undefined
   #reportedDrops = 0
   #nextReadUs = 0
   #nextWarningUs = 0
@@ -88,8 +81,7 @@ export class KernelDropMonitor {
    */
   async read(nowUs: number): Promise<number | undefined> {
     this.#nextReadUs = nowUs + MAX_UNREAD_US
-    this.#inodes ??= readOwnInodes()
-    const drops = await readKernelDrops(this.#options.readSockets(), await this.#inodes)
+    const drops = await this.#count()
     this.#warnOf(drops ?? 0, nowUs)
     return drops
   }
@@ -97,6 +89,21 @@ export class KernelDropMonitor {
   /** Reads the counters, unless they were read within `MAX_UNREAD_US`. */
   tick(nowUs: number): void {
     if (nowUs >= this.#nextReadUs) void this.read(nowUs)
+  }
+
+  async #count(): Promise<number | undefined> {
+    const addresses = new Set(this.#options.readSockets().map(formatLocalAddress))
+    const there = (await readTables()).filter(({ address }) => addresses.has(address))
+    // Other processes may share a port, and each of its connections has a socket then.
+    const isShared = there.length > addresses.size
+    const inodes = isShared ? await readOwnInodes() : new Set()
+    const own = isShared ? there.filter(({ inode }) => inodes.has(inode)) : there
+    if (new Set(own.map(({ address }) => address)).size < addresses.size) return this.#total
+    const before = this.#latest
+    this.#latest = new Map(own.map(({ inode, drops }) => [inode, drops]))
+    const added = own.map(({ inode, drops }) => Math.max(0, drops - (before.get(inode) ?? 0)))
+    this.#total = added.reduce((sum, each) => sum + each, this.#total ?? 0)
+    return this.#total
   }
 
   #warnOf(drops: number, nowUs: number): void {

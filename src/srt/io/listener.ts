@@ -25,7 +25,14 @@ import type { AcceptDecision, ConnectionRequest } from '../types.ts'
 import { MAX_LATENCY_MS } from '../wire/limits.ts'
 import { RejectCode } from '../wire/reject-code.ts'
 import { KernelDropMonitor } from './kernel-drops.ts'
-import { bindSockets, enlargeReceiveBuffer, RECEIVE_BUFFER_BYTES, transmit } from './socket.ts'
+import { PeerSockets } from './peer-sockets.ts'
+import {
+  bindSockets,
+  canReusePort,
+  enlargeReceiveBuffer,
+  RECEIVE_BUFFER_BYTES,
+  transmit,
+} from './socket.ts'
 
 export interface ListenerOptions {
   /**
@@ -98,6 +105,8 @@ interface BoundSocket {
   readonly endpoint: Endpoint
   /** Present on the port of bonded lines. */
   readonly srtla?: SrtlaReceiver
+  /** Present on a port that is shared. */
+  readonly peers?: PeerSockets
 }
 
 /** A listening port, and those that `open` adds. `close` ends every connection, and every sink with `end('closed')`. */
@@ -124,7 +133,8 @@ export class Listener {
     this.#clock = options.clock ?? systemClock
     this.#sockets = sockets.map((socket) => this.#serve(socket, false))
     this.#dropMonitor = new KernelDropMonitor({
-      readSockets: () => this.#sockets.map(({ address }) => address),
+      readSockets: () =>
+        this.#sockets.flatMap(({ address, peers }) => [address, ...(peers?.addresses ?? [])]),
       advice: this.#enlargeReceiveBuffers(sockets),
       onWarning: (message) => this.#warn(message),
     })
@@ -213,14 +223,18 @@ export class Listener {
   async #close(sockets: readonly BoundSocket[]): Promise<void> {
     const closed = sockets.map(({ socket }) => once(socket, 'close'))
     for (const { endpoint } of sockets) endpoint.close(this.#clock.nowUs())
-    for (const { socket } of sockets) socket.close()
+    for (const { socket, peers } of sockets) {
+      peers?.closeAll()
+      socket.close()
+    }
     await Promise.all(closed)
   }
 
   /** Each socket has an endpoint of its own, so a response comes from the address that was called. */
   #serve(socket: Socket, isBonded: boolean): BoundSocket {
     const options = this.#options
-    const { random = randomBytes } = options
+    const { random = randomBytes, reusePort = false } = options
+    const isShared = reusePort && !isBonded && canReusePort(process.versions.node)
     const bound = socket.address()
     const send = (datagram: Datagram, port: number, address: string) =>
       transmit(socket, datagram, port, address)
@@ -234,6 +248,16 @@ export class Listener {
           },
         })
       : undefined
+    const onMessage = (datagram: Buffer, { address, port }: { address: string; port: number }) => {
+      const receiver = srtla ?? endpoint
+      receiver.handleDatagram(datagram, port, address, this.#clock.nowUs())
+      if (endpoint.busy || srtla?.busy) this.#ticker ??= setInterval(() => this.#tick(), TICK_MS)
+    }
+    const onError = (error: Error) =>
+      this.#warn(
+        `SRT socket: ${error.message}. Encoders may lose packets. Check the network of this machine.`,
+      )
+    const peers = isShared ? new PeerSockets({ local: bound, onMessage, onError }) : undefined
     const endpoint: Endpoint = new Endpoint({
       latencyMs: options.latencyMs,
       maxLatencyMs: options.maxLatencyMs ?? MAX_LATENCY_MS,
@@ -244,6 +268,8 @@ export class Listener {
       ...(srtla && { linesOf: (port, address) => srtla.linesOf(port, address) }),
       nowUs: this.#clock.nowUs(),
       host: {
+        connect: (port, address) => peers?.open(port, address),
+        forget: (port, address) => peers?.close(port, address),
         transmit: srtla ? (packet, ...to) => srtla.transmit(wholeOf(packet), ...to) : send,
         request: (attempt) => void this.#decide(endpoint, attempt, bound.port),
         refuse: ({ remoteAddress, remotePort }, code) => {
@@ -261,17 +287,9 @@ export class Listener {
           ),
       },
     })
-    socket.on('message', (datagram, { address, port }) => {
-      const receiver = srtla ?? endpoint
-      receiver.handleDatagram(datagram, port, address, this.#clock.nowUs())
-      if (endpoint.busy || srtla?.busy) this.#ticker ??= setInterval(() => this.#tick(), TICK_MS)
-    })
-    socket.on('error', (error) =>
-      this.#warn(
-        `SRT socket: ${error.message}. Encoders may lose packets. Check the network of this machine.`,
-      ),
-    )
-    return { socket, address: bound, endpoint, ...(srtla && { srtla }) }
+    socket.on('message', onMessage)
+    socket.on('error', onError)
+    return { socket, address: bound, endpoint, ...(srtla && { srtla }), ...(peers && { peers }) }
   }
 
   async #decide(endpoint: Endpoint, attempt: Attempt, localPort: number): Promise<void> {

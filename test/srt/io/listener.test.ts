@@ -9,6 +9,7 @@ import { MillraceError } from '../../../src/errors.ts'
 import {
   connect,
   createListener,
+  type Listener,
   type AcceptDecision,
   type CloseReason,
   type ConnectionRequest,
@@ -564,4 +565,25 @@ t.test('listeners share a port where Node.js can, each with callers of its own',
     recordings.every(({ payloads }) => payloads.length === 1),
     'all arrive where they belong',
   )
+})
+
+t.test('a caller stays at its listener while others of its port open and close', async (t) => {
+  const first = await listen(t, { reusePort: true })
+  const { port } = first
+  const callers = await Promise.all(Array.from({ length: 40 }, () => connect({ host: HOST, port })))
+  const sendAll = async (listener: Listener, total: number) => {
+    for (const caller of callers) caller.send(numbered(total))
+    const counts = () => first.recordings.map(({ payloads }) => payloads.length)
+    await until(`payload ${total} of each`, () => counts().every((count) => count === total))
+    t.equal(listener.connectionCount, 40)
+  }
+  await sendAll(first.listener, 1)
+  const others: Listener[] = []
+  for (let total = 2; total < 6 && canReusePort(process.versions.node); total++) {
+    others.push((await listen(t, { port, reusePort: true })).listener)
+    await sendAll(first.listener, total)
+  }
+  for (const other of others) await other.close()
+  await sendAll(first.listener, others.length + 2)
+  t.equal(await first.listener.kernelDrops(), 0)
 })
