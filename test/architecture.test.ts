@@ -181,7 +181,12 @@ const IMPURE = {
     'webhook/',
     'check/follow/redactor.ts',
   ],
-  'node:dgram': ['srt/io/listener.ts', 'srt/io/caller.ts', 'srt/io/socket.ts'],
+  'node:dgram': [
+    'srt/io/listener.ts',
+    'srt/io/caller.ts',
+    'srt/io/peer-sockets.ts',
+    'srt/io/socket.ts',
+  ],
   'node:fs': [
     'cli/',
     'check/command.ts',
