@@ -15,6 +15,7 @@ import { playerState } from '../support/hls-player.ts'
 import { createSecrets, startNodes, type NodeProcess } from '../support/node-processes.ts'
 import { STOCK_PLAYERS } from '../support/stock-players.ts'
 import { requireTool } from '../support/tools.ts'
+import { hasGivenUp } from '../support/video-js-player.ts'
 
 const SIZE = '320x180'
 
@@ -138,15 +139,6 @@ t.test('stock players show slate, main and backup encoder in turn', async (t) =>
     [],
   )
 })
-
-/**
- * Whether Video.js needs to be loaded anew, as by a page of its users: where it has played a part with a key frame to its end
- * and waits for the next one, it fetches the same part ten times, and where a segment ends between its requests for two
- * playlists, it mistakes one for the next.
- */
-function hasGivenUp(errors: readonly string[]): boolean {
-  return errors.some((it) => it.startsWith('Playback cannot continue'))
-}
 
 /** The latest requests of a page, with the time of each answer. */
 function noteRequests(page: Page): string[] {

@@ -35,3 +35,12 @@ export async function openVideoJs(context: BrowserContext, playlistUrl: string):
 export function videoJsErrors(page: Page): Promise<readonly string[]> {
   return page.evaluate('errors')
 }
+
+/**
+ * Whether Video.js needs to be loaded anew, as by a page of its users: where it has played a part with a key frame to its end
+ * and waits for the next one, it fetches the same part ten times, and where a segment ends between its requests for two
+ * playlists, it mistakes one for the next.
+ */
+export function hasGivenUp(errors: readonly string[]): boolean {
+  return errors.some((it) => it.startsWith('Playback cannot continue'))
+}
