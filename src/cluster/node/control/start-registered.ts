@@ -53,7 +53,7 @@ export async function startRegistered(
   if (publishPort !== undefined) checkRange(publishPort, streamPorts)
   if (request.alwaysOn === true) {
     // No node owns the stream before its encoder calls one.
-    const message = 'always_on must be false or absent: a cluster has it not'
+    const message = 'always_on must be false or absent in a cluster'
     throw new MillraceError('BODY_INVALID', { message })
   }
   checkOptions(request, options)
