@@ -32,6 +32,21 @@ interface Events {
   readonly spanSec: number
 }
 
+/** `sent`, `lost` and `count`: packets sent, lost, and lost without repair. */
+interface Losses extends Events {
+  readonly sent: number
+  readonly lost: number
+  readonly latencyMs: number
+  readonly rttMs: number
+  readonly bitrateBps: number
+}
+
+/** When losses are too many, and when no more. */
+const LOSSES = {
+  begins: ({ count, sent }: Losses) => count > 0.001 * sent,
+  ends: ({ count, sent }: Losses) => count <= 0.0005 * sent,
+}
+
 interface Bitrate {
   readonly meanBps: number
   readonly maxBps: number
@@ -74,6 +89,11 @@ export const WARNINGS = {
   STANDBY_GONE: rule<{ source: string }>({
     message: ({ source }) =>
       `The ${source} encoder has left. Viewers lose the stream if the other one fails. Restart it.`,
+  }),
+  STANDBY_LOSES: rule<Losses & { source: string }>({
+    ...LOSSES,
+    message: ({ source, count, sent, latencyMs, bitrateBps }) =>
+      `The spare ${source} encoder loses ${percent(count / sent)} for good. Viewers see holes once it is on air. Lower its bitrate (${megabits(bitrateBps)} Mbit/s), or raise its latency (${latencyMs} ms).`,
   }),
   SOURCES_DIFFER: rule<{ source: string; has: string; onAir: string; onAirHas: string }>({
     message: ({ source, has, onAir, onAirHas }) =>
@@ -313,12 +333,8 @@ export const WARNINGS = {
     message: ({ count, spanSec, latencyMs, bitrateBps }) =>
       `${figure(count)} packets in ${spanSec} s outran a missing one (${megabits(bitrateBps)} Mbit/s, latency ${latencyMs} ms). Viewers see holes. Lower bitrate or latency.`,
   }),
-  LOSSES_NOT_REPAIRED: rule<
-    // `sent`, `lost` and `count`: packets sent, lost, and lost without repair.
-    Events & { sent: number; lost: number; latencyMs: number; rttMs: number; bitrateBps: number }
-  >({
-    begins: ({ count, sent }) => count > 0.001 * sent,
-    ends: ({ count, sent }) => count <= 0.0005 * sent,
+  LOSSES_NOT_REPAIRED: rule<Losses>({
+    ...LOSSES,
     unless: ['LATENCY_TOO_LOW', 'PACKETS_UNDECRYPTABLE', 'WINDOW_OVERFLOW'],
     message: ({ count, sent, lost, latencyMs, rttMs, bitrateBps }) =>
       `${percent(lost / sent)} lost, ${percent(count / sent)} not repaired (latency ${latencyMs} ms, RTT ${Math.ceil(rttMs)} ms). Viewers see holes. Lower the bitrate (now ${megabits(bitrateBps)} Mbit/s) or raise latency.`,

@@ -643,6 +643,7 @@ export class LiveStream extends EventEmitter<StreamEvents> {
       const observed = source.publication.observe(figures, nowUs)
       if (source === this.#sources.onAir)
         facts.push(...observed, ...this.#packager.facts, ...this.#steadyTracks.facts)
+      else facts.push(...factsOfStandby(source.name, observed))
       facts.push(...this.#keyExpiry.observe(source.encoder, this.#options.clock.wallMs()))
     }
     this.#warnings.observe(facts, nowUs)
@@ -720,6 +721,13 @@ export class LiveStream extends EventEmitter<StreamEvents> {
 /** @returns for example `20260102T030405Z-{id}` */
 export function nameRun(startedAtMs: number, id: string): string {
   return `${new Date(startedAtMs).toISOString().replace(/[-:]|\.\d+/g, '')}-${id}`
+}
+
+/** Of an encoder that is not on air, only its line counts: nobody sees its media. */
+function factsOfStandby(source: SourceName, facts: readonly WarningFact[]): WarningFact[] {
+  return facts.flatMap((fact) =>
+    fact.code === 'LOSSES_NOT_REPAIRED' ? { ...fact, code: 'STANDBY_LOSES', source } : [],
+  )
 }
 
 /** An encoder that has gone may have been cut off within a frame, at which a decoder fails. */

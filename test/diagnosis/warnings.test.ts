@@ -30,6 +30,11 @@ const videos = Array.from({ length: 8 }, (): Track => ({
   codec: 'h265',
 }))
 
+const losses = {
+  ...events,
+  ...{ sent: HUGE, lost: HUGE, latencyMs: 8000, rttMs: DAY_MS, bitrateBps: BPS },
+}
+
 /** Figures that make the message of each warning longest. */
 const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'code'>[] } = {
   PULL_FAILING: [{ remote: `${'a'.repeat(253)}:65535`, reason: 'PULL_ALLOW forbids it' }],
@@ -39,6 +44,7 @@ const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'co
     { wanted: 'backup', onAir: 'main', isConnected: true },
   ],
   STANDBY_GONE: [{ source: 'backup' }],
+  STANDBY_LOSES: [{ source: 'backup', ...losses }],
   SOURCES_DIFFER: [
     {
       ...{ source: 'backup', has: 'h264 3840x2160 aac 44.1 kHz 2ch' },
@@ -118,9 +124,7 @@ const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'co
   LATENCY_TOO_LOW: [{ latencyMs: 8000, rttMs: DAY_MS, steadyRttMs: DAY_MS }],
   PACKETS_UNDECRYPTABLE: [events],
   WINDOW_OVERFLOW: [{ ...events, latencyMs: 8000, bitrateBps: BPS }],
-  LOSSES_NOT_REPAIRED: [
-    { ...events, sent: HUGE, lost: HUGE, latencyMs: 8000, rttMs: DAY_MS, bitrateBps: BPS },
-  ],
+  LOSSES_NOT_REPAIRED: [losses],
   BITRATE_HIGH: [{ meanBps: BPS, maxBps: BPS }],
   BITRATE_EXCEEDED: [{ meanBps: BPS, maxBps: BPS }],
   INGEST_TOO_COSTLY: [{ dropped: HUGE }],

@@ -248,6 +248,20 @@ t.test('an encoder that leaves its place beside another one is missed', async (t
   t.strictSame(codes(), [])
 })
 
+t.test('an encoder beside the one on air is known to have a bad line', async (t) => {
+  const { connect, run, codes } = setUp(t)
+  connect('main')
+  const backup = connect('backup')
+  run(15)
+  t.strictSame(codes(), [])
+  backup.lossShare = 0.01
+  run(12)
+  t.strictSame(codes(), ['STANDBY_LOSES'])
+  backup.lossShare = 0
+  run(12)
+  t.strictSame(codes(), [])
+})
+
 t.test('the slate is on air 2 s after the last encoder, and is never live', async (t) => {
   const { stream, connect, run, events } = setUp(t, { slate: 'slate.ts' })
   run(5)

@@ -23,10 +23,14 @@ export class ClipEncoder implements Encoder {
   isAlive = false
   /** PID of a track of the clip that is left out, though the PMT lists it. */
   mutedPid: number | undefined
+  /** Share of its packets that is lost for good. */
+  lossShare = 0
   closed = false
   publication: Publication | undefined
   readonly #clip: LoopedClip
   readonly #startUs: number
+  #packets = 0
+  #lost = 0
   readonly source: 'main' | 'backup'
 
   constructor(source: 'main' | 'backup', nowUs: number, clip = CLIP) {
@@ -43,6 +47,8 @@ export class ClipEncoder implements Encoder {
     if (this.isPaused || this.closed || payloads.length === 0) return
     this.lastPacketUs = nowUs
     this.lastDataUs = nowUs
+    this.#packets += payloads.length
+    this.#lost += this.lossShare * payloads.length
     for (const payload of payloads) {
       if (this.mutedPid !== undefined) mute(payload, this.mutedPid)
       this.publication?.push(payload)
@@ -50,7 +56,9 @@ export class ClipEncoder implements Encoder {
   }
 
   report() {
-    return { ...PUBLISHER_REPORT, remote: `192.0.2.1:${this.source}` }
+    const [packetsReceived, lost] = [this.#packets, Math.floor(this.#lost)]
+    const losses = { packetsReceived, packetsLost: lost, packetsDropped: lost }
+    return { ...PUBLISHER_REPORT, ...losses, remote: `192.0.2.1:${this.source}` }
   }
 
   close(): void {
