@@ -5,7 +5,7 @@
  */
 import type { FastifyPluginAsync } from 'fastify'
 import { MillraceError } from '../errors.ts'
-import { clientAddress, limitRate } from '../http/access.ts'
+import { clientAddress, limitRate } from '../http/client-address.ts'
 import { parseJson, readBodies } from '../http/body-reader.ts'
 import type { Logger } from '../logger.ts'
 import type { Clock } from '../timing/clock.ts'

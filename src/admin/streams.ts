@@ -6,7 +6,7 @@
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
 import type { FastifyPluginAsync } from 'fastify'
 import type { StreamControl } from '../api/control.ts'
-import { clientAddress } from '../http/access.ts'
+import { clientAddress } from '../http/client-address.ts'
 import { parseJson, readBodies } from '../http/body-reader.ts'
 import { bodyOf } from '../api/calls/bodies.ts'
 import { callsOf } from '../api/calls/calls.ts'

@@ -11,7 +11,7 @@ import { KEY_LIFETIME_SEC } from '../auth/stream-key.ts'
 import { MAX_STREAM_ID_CHARACTERS, STREAM_ID, STREAM_ID_ALLOWED } from '../auth/stream-id.ts'
 import { MillraceError } from '../errors.ts'
 import { ENCODER_SOURCES, STREAM_STATES } from './records.ts'
-import { requested, STREAM_OPTIONS, type OwnOptions } from './stream-options.ts'
+import { flag, requested, STREAM_OPTIONS, type OwnOptions } from './stream-options.ts'
 import { onTheWire, wireSchema, type Declared } from './wire-names.ts'
 
 export const MAX_WEBHOOK_URLS = 16
@@ -25,8 +25,6 @@ export const MAX_PAGE_STREAMS = 100
 
 /** For each field that may hold a secret: neither records nor the audit log have it. */
 const SECRET = { writeOnly: true }
-
-const flag = () => Type.Boolean({ description: 'must be true or false' })
 
 export const StreamId = Type.String({ pattern: STREAM_ID.source, description: STREAM_ID_ALLOWED })
 

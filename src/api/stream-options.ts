@@ -4,7 +4,9 @@
  *
  * To add one for encoders or viewers:
  * - its row in `POLICY_OPTIONS`
- * - its reader, which finds it in `LiveStream.policy`
+ * - its reader, which finds it in `LiveStream.policy`; one that restricts viewers: `playback/access.ts`, which has
+ *   `PlayableStream.policy`, and `egress/reader-admission.ts`. Edges serve from memory, and ask no owner: they have what
+ *   `cluster/edge/edge-streams.ts` gives them
  * - if settings forbid it: `checkOptions` in `service/stream-defaults.ts`; if a cluster does:
  *   `cluster/node/control/start-registered.ts`
  *
@@ -15,7 +17,8 @@
  * - its reader in `hls/`, which has it in its options; if the unit differs, `streamMedia` in `service/stream-defaults.ts`
  * - if settings forbid it: `checkOptions` there
  *
- * Then `docs/api.md` and `npm run docs`.
+ * Then `docs/api.md`, also below "What is lost" there, `web/dashboard/dialogs.ts` if people set it, and `npm run docs`. A field of
+ * start-stream that is no option, as `push_urls`, stands in `requests.ts`.
  *
  * @module
  */
@@ -34,6 +37,8 @@ export const PLAYLIST_SEGMENTS = { minimum: 3, maximum: 1000 }
 export const DVR_SEC = { minimum: 0, maximum: 86_400 }
 export const LATENCY_MS = { minimum: 20, maximum: MAX_LATENCY_MS }
 const MAX_ADDRESS_BLOCKS = 64
+
+export const flag = () => Type.Boolean({ description: 'must be true or false' })
 
 interface Row<Schema extends TSchema> {
   /** Type and bounds in a request; the description completes the error message. */
@@ -90,35 +95,23 @@ export const POLICY_OPTIONS = {
     'where encoders may connect from',
   ),
   /** Whether viewers need a playback token from now on; default: with `PLAYBACK_SECRET`, which `true` requires. */
-  playbackToken: row(
-    Type.Boolean({ description: 'must be true or false' }),
-    'whether viewers need a playback token',
-  ),
+  playbackToken: row(flag(), 'whether viewers need a playback token'),
   /** Whether the preferred encoder goes on air again `FAILBACK_SEC` after it has come back; default true. */
-  failback: row(
-    Type.Boolean({ description: 'must be true or false' }),
-    'whether the preferred encoder goes on air again by itself',
-  ),
+  failback: row(flag(), 'whether the preferred encoder goes on air again by itself'),
   /** File of `SLATE_DIR` that viewers see while no encoder sends; default: none, which `''` asks for. */
   slate: row(
     Type.String({ maxLength: 255, description: 'must be the name of a file in SLATE_DIR' }),
     'file of `SLATE_DIR` that viewers see while no encoder sends',
   ),
   /** Whether the stream is archived, from now until it stops; default: unless `ARCHIVE` is `request`. */
-  archive: row(
-    Type.Boolean({ description: 'must be true or false' }),
-    'whether the stream is archived',
-  ),
+  archive: row(flag(), 'whether the stream is archived'),
   /** `HLS_DVR_SEC` of the stream, for the archive that begins next. */
   dvrSec: row(
     Type.Integer({ ...DVR_SEC, description: `must be a whole number ${range(DVR_SEC)}` }),
     'in place of `HLS_DVR_SEC`',
   ),
   /** Whether the slate is on air before the first encoder, and the stream runs until its last key expires; default false. */
-  alwaysOn: row(
-    Type.Boolean({ description: 'must be true or false' }),
-    'whether the slate is on air before the first encoder',
-  ),
+  alwaysOn: row(flag(), 'whether the slate is on air before the first encoder'),
 }
 
 /** All options, as requests and records have them. */

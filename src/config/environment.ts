@@ -1,6 +1,6 @@
 /**
  * Settings from environment variables, command-line flags and files of secrets. Callers pass all of them in: only
- * `cli/` reads `process.env` and files.
+ * `cli/` reads `process.env` and files. The settings themselves stand in `schema.ts`.
  *
  * @module
  */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { parsePlayRequest, verifyPlayToken, type PlayRequest } from '../auth/play-token.ts'
+import { parsePlayRequest, verifyPlayToken, type PlayRequest } from '../auth/srt-play-token.ts'
 import { MillraceError } from '../errors.ts'
 import type { AcceptDecision, ConnectionRequest } from '../srt/types.ts'
 import type { LiveStream } from '../stream/live-stream.ts'

@@ -15,7 +15,7 @@ import type { BlockList } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { MillraceError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { trustOf } from './access.ts'
+import { trustOf } from './client-address.ts'
 import {
   createClientErrorHandler,
   createErrorHandler,

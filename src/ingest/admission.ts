@@ -147,9 +147,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
           'the address of the encoder is not allowed: add its CIDR block to PUBLISH_FROM'
         throw new MillraceError('ADDRESS_FORBIDDEN', { message })
       }
-      const owner = await options.streamOfPort(port)
-      stream = owner === undefined ? undefined : streams.find(owner)
-      if (owner !== undefined && streamKey === '' && streams.admitUnkeyed !== undefined)
+      const portStreamId = await options.streamOfPort(port)
+      stream = portStreamId === undefined ? undefined : streams.find(portStreamId)
+      if (portStreamId !== undefined && streamKey === '' && streams.admitUnkeyed !== undefined)
         stream = await streams.admitUnkeyed(request)
       if (stream !== undefined && streamKey === '') {
         const { encryption, policy } = stream
@@ -161,7 +161,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
       // The stream is looked up before the key is parsed and verified, so that a refusal of the key is reported to the stream.
       stream ??= streams.find(streamNamedIn(streamKey) ?? '')
       const { rid, program } = parseStreamKey(streamKey)
-      if (owner !== undefined && rid !== owner) throw new MillraceError('STREAM_KEY_MISMATCH')
+      if (portStreamId !== undefined && rid !== portStreamId)
+        throw new MillraceError('STREAM_KEY_MISMATCH')
       stream = streams.find(rid)
       const claims = await verifiedKeys().verify(streamKey, new Date(clock.wallMs()))
       const choice = program === undefined ? undefined : chooseProgram(program)

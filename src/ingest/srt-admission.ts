@@ -1,5 +1,6 @@
 /**
- * Accept hook of the SRT listener: admission by stream key, and the way of the payloads to the stream.
+ * Accept hook of the SRT listener: asks `admission.ts`, which decides by the stream key, and gives the payloads their way to
+ * the stream.
  *
  * @module
  */

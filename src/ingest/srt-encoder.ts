@@ -60,7 +60,7 @@ function reportConnection(connection: SrtConnection): PublisherReport {
     packetsBelated: stats.pktRcvBelatedTotal,
     packetsDuplicate: stats.pktRcvDuplicateTotal,
     packetsUndecryptable: stats.pktRcvUndecryptTotal,
-    packetsFec: stats.pktRcvFilterTotal,
+    packetsFec: stats.pktRcvFilterExtraTotal,
     packetsOverflowed: stats.pktRcvOverflowTotal,
     sequenceJumps: stats.pktRcvResyncTotal,
     packetsBuffered: stats.pktRcvBuf,

@@ -9,7 +9,7 @@ import type { PlaybackTokenLimits, PlaybackTokens } from '../auth/playback-token
 import { machineClock } from '../timing/clock.ts'
 import type { PlayableStream, StreamFile } from './playback-source.ts'
 import type { ErrorCode } from '../errors.ts'
-import { addressOf, requireAddress } from '../http/access.ts'
+import { addressOf, requireAddress } from '../http/client-address.ts'
 import { nodeCallOf } from '../http/node-access.ts'
 
 /** Parameters of a route; `token` where the prefix has it. */

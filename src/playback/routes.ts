@@ -7,7 +7,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { NODE_FENCE, type NodeCalls } from '../auth/node-calls.ts'
 import { MillraceError } from '../errors.ts'
-import { ClientRate, rawAddressOf, requireAddress, type TrustHop } from '../http/access.ts'
+import { ClientRate, rawAddressOf, requireAddress, type TrustHop } from '../http/client-address.ts'
 import { verifyNodeCall, type FenceOf } from '../http/node-access.ts'
 import type { Logger } from '../logger.ts'
 import { machineClock, type Clock } from '../timing/clock.ts'

@@ -25,7 +25,7 @@ export interface SrtStats {
   /** Clear packets on an encrypted connection, encrypted packets on a clear one, or packets under an unknown key. */
   readonly pktRcvUndecryptTotal: number
   /** Packets of a packet filter (FEC), discarded. */
-  readonly pktRcvFilterTotal: number
+  readonly pktRcvFilterExtraTotal: number
   /** Packets discarded beyond the receive window, unless the receiver followed the jump (`pktRcvResyncTotal`). */
   readonly pktRcvOverflowTotal: number
   /** Jumps of the sequence number that the receiver followed; the numbers skipped count as lost and dropped. */

@@ -3,7 +3,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { issuePlayToken } from '../../src/auth/play-token.ts'
+import { issuePlayToken } from '../../src/auth/srt-play-token.ts'
 import { connect, parseSrtUrl, type Caller } from '../../src/srt/index.ts'
 import { publishDemo } from '../support/demo-encoder.ts'
 import { startService, type TestService } from '../support/service.ts'

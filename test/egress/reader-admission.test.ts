@@ -2,7 +2,7 @@
  * Admission of readers: what changes between the decision and the connection, and streams of other nodes.
  */
 import t, { type Test } from 'tap'
-import { formatPlayRequest, issuePlayToken } from '../../src/auth/play-token.ts'
+import { formatPlayRequest, issuePlayToken } from '../../src/auth/srt-play-token.ts'
 import { createReaderAdmission, type ReadableStreams } from '../../src/egress/reader-admission.ts'
 import { MillraceError } from '../../src/errors.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'

@@ -9,7 +9,7 @@ import {
 } from '@fastify/type-provider-typebox'
 import type { Clock } from '../../timing/clock.ts'
 import type { Logger } from '../../logger.ts'
-import { clientAddress } from '../../http/access.ts'
+import { clientAddress } from '../../http/client-address.ts'
 import { audit } from './audit.ts'
 import { bodyOf } from './bodies.ts'
 import { checkRequestAge } from './request-age.ts'

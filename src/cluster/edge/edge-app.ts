@@ -1,5 +1,6 @@
 /**
- * HTTP application of an edge: playback from its own memory, everything else passed on to other nodes.
+ * HTTP application of an edge: playback from its own memory, everything else passed on to other nodes. The way of a playlist
+ * to a viewer: see `edge.ts`.
  *
  * @module
  */
@@ -10,7 +11,7 @@ import type { NodeCalls } from '../../auth/node-calls.ts'
 import { isStreamId } from '../../auth/stream-id.ts'
 import { closeAfterResponses, createApp, type ApplicationOptions } from '../../http/create-app.ts'
 import { health } from '../../http/health.ts'
-import { trustOf } from '../../http/access.ts'
+import { trustOf } from '../../http/client-address.ts'
 import { verifyNodeCalls } from '../../http/node-access.ts'
 import type { OnSent } from '../../playback/handler.ts'
 import { PlaybackRoutes } from '../../playback/routes.ts'

@@ -13,7 +13,7 @@ import type {
 } from '../../playback/playback-source.ts'
 import type { MillraceError } from '../../errors.ts'
 import { FetchedFiles } from '../../hls/store/fetched-files.ts'
-import type { StreamFiles } from '../../hls/store/file-store.ts'
+import { MAX_WAITERS, type StreamFiles } from '../../hls/store/file-store.ts'
 import type { NewestMedia } from '../../service/viewers/edges.ts'
 import { Waiters } from '../../hls/store/waiters.ts'
 import { FollowedPlaylist } from './followed-playlist.ts'
@@ -32,9 +32,6 @@ interface EdgeFilesOptions {
   /** Keeps the files while they are read; called before each request at the origin. @returns false for too many streams */
   readonly keep: () => boolean
 }
-
-/** Maximum number of readers that wait for files of a stream, as at the origin. */
-const MAX_WAITERS = 10_000
 
 /** Maximum number of playlists of a stream: those of its renditions. Names that do not exist leave with the next new one. */
 const MAX_PLAYLISTS = 100

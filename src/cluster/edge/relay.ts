@@ -6,7 +6,7 @@
 import { pipeline } from 'node:stream'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { MillraceError } from '../../errors.ts'
-import { clientAddress } from '../../http/access.ts'
+import { clientAddress } from '../../http/client-address.ts'
 import { readBodies } from '../../http/body-reader.ts'
 import { nodeCallOf, protocolOf } from '../../http/node-access.ts'
 import { closingOf, openBody } from '../../http/response.ts'

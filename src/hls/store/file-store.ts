@@ -67,7 +67,8 @@ interface Playlist {
   readonly skippable: boolean
 }
 
-const DEFAULT_MAX_WAITERS = 10_000
+/** Maximum number of readers that wait for files of a stream. */
+export const MAX_WAITERS = 10_000
 
 /**
  * Inputs of the writer: `setOlder`, `putInit`, `put`, `putPart`, `setPreview`, `replace`, `remove`, `removeInit`, `reserve`;
@@ -98,7 +99,7 @@ export class FileStore {
     const cached = (segmentUri: string) => cache.get(owner, segmentUri)
     this.#parts = new PartFiles(cached)
     this.#preview = new PreviewFile(cached)
-    this.#waiters = new Waiters(maxWaiters ?? DEFAULT_MAX_WAITERS)
+    this.#waiters = new Waiters(maxWaiters ?? MAX_WAITERS)
   }
 
   /** Counters of segments lost to a shortage of memory. */

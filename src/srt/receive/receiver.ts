@@ -281,7 +281,7 @@ export class Receiver {
       pktRcvBelatedTotal: counters.belated,
       pktRcvDuplicateTotal: counters.duplicate,
       pktRcvUndecryptTotal: counters.undecryptable,
-      pktRcvFilterTotal: counters.filter,
+      pktRcvFilterExtraTotal: counters.filter,
       pktRcvOverflowTotal: counters.overflow,
       pktRcvResyncTotal: counters.resync,
       pktRcvBuf: this.#buffer.heldPackets,

@@ -4,7 +4,7 @@ import {
   issuePlayToken,
   parsePlayRequest,
   verifyPlayToken,
-} from '../../src/auth/play-token.ts'
+} from '../../src/auth/srt-play-token.ts'
 import { issueStreamKey, parseStreamKey, verifyStreamKey } from '../../src/auth/stream-key.ts'
 
 const SECRET = 'playback secret of at least 32 bytes'
