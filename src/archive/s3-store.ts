@@ -215,6 +215,8 @@ export class S3Store {
       headers: { ...headers, 'x-amz-content-sha256': sha256 },
     }).sign()
     const late = AbortSignal.timeout(this.#requestMs)
+    // In Node 20, one that `AbortSignal.any` alone knows is collected as garbage, and never aborts.
+    late.addEventListener('abort', () => undefined)
     try {
       return await this.#pool.request({
         method,

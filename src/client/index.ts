@@ -73,6 +73,8 @@ export class Client {
     const { timeoutMs = DEFAULT_TIMEOUT_MS, maxResponseBytes = DEFAULT_MAX_RESPONSE_BYTES } =
       this.#options
     const timeout = AbortSignal.timeout(timeoutMs)
+    // In Node 20, one that `AbortSignal.any` alone knows is collected as garbage, and never aborts.
+    timeout.addEventListener('abort', () => undefined)
     // With API_MAX_AGE_SEC the service refuses requests without their time, and old ones.
     const text = JSON.stringify({ issued_at: Date.now() / 1000, ...body })
     const response = await send(`${url.replace(/\/$/, '')}/api/${name}`, {

@@ -7,12 +7,17 @@ import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { S3Store, type StoredObject } from '../../src/archive/s3-store.ts'
 import { StoreError } from '../../src/archive/store-error.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { createRandom } from '../support/random.ts'
 import { startS3Server } from '../support/s3-server.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 type StoreOptions = ConstructorParameters<typeof S3Store>[0]
 
@@ -332,6 +337,19 @@ t.test('a response that trickles ends at the limit of a request', async (t) => {
     { timeLimits: { requestMs: 300 } },
   )
   const error = await failureOf(t, store.get('key', { maxBytes: 1_000_000 }))
+  t.match(error, { code: 'TIMEOUT', message: /TimeoutError/ })
+})
+
+t.test('garbage collection does not undo the limit of a request', async (t) => {
+  const { store } = await openOwnStore(
+    t,
+    (_, response) => response.writeHead(200, { 'content-length': 9 }).write('bytes'),
+    { timeLimits: { requestMs: 300 } },
+  )
+  const { signal } = new AbortController()
+  const collecting = setInterval(collectGarbage, 20)
+  t.teardown(() => clearInterval(collecting))
+  const error = await failureOf(t, store.put(objectOf('key', 'bytes'), { signal }))
   t.match(error, { code: 'TIMEOUT', message: /TimeoutError/ })
 })
 

@@ -5,10 +5,15 @@ import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { ApiError, Client } from '../../src/client/index.ts'
 import { startService } from '../support/service.ts'
 import { REDIRECTED, redirectElsewhere } from './redirecting-origin.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 t.test('calls each endpoint of a service that checks the age of requests', async (t) => {
   const { url, hmacSecret: secret } = await startService(t, { apiMaxAgeSec: 30 })
@@ -132,6 +137,25 @@ t.test('a call ends at its time limit', async (t) => {
     await t.rejects(client.call('streams', {}, { signal }), { name: 'TimeoutError' }, name)
     await ended
   }
+})
+
+t.test('garbage collection does not undo the time limit of a call', async (t) => {
+  const { url } = await serve(t, () => undefined)
+  let answer: Response | undefined
+  const client = new Client({
+    ...{ url, secret: 's', timeoutMs: 300 },
+    fetch: async (...request) => answer ?? fetch(...request),
+  })
+  const { signal } = new AbortController()
+  // Code that is compiled for speed lets go of what it needs no more.
+  for (let calls = 0; calls < 3000; calls++) {
+    answer = new Response('{"success":true,"data":{}}')
+    await client.call('streams', {}, { signal })
+  }
+  answer = undefined
+  const collecting = setInterval(collectGarbage, 20)
+  t.teardown(() => clearInterval(collecting))
+  await t.rejects(client.call('streams', {}, { signal }), { name: 'TimeoutError' })
 })
 
 t.test('a call ends with its signal', async (t) => {
