@@ -20,6 +20,8 @@ const ArchiveIndex = Type.Object({
   state: Type.Union([Type.Literal('RUNNING'), Type.Literal('COMPLETE')]),
   /** Number of processes that have gone on with the run. */
   takeovers: Count,
+  /** What the process that has stored the index puts before the names of its files; absent in older ones. */
+  writer: Type.Optional(Type.String({ maxLength: 64 })),
   start: Time,
   end: Time,
   /** Run in whose folder the next segments are, once this one has as many as a playlist may have. */

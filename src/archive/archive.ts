@@ -110,6 +110,8 @@ interface Entry {
   /** How the archive has ended. */
   outcome: 'COMPLETE' | 'FAILED' | undefined
   isWriting: boolean
+  /** Of the playlists and the index, as far as this process has read or stored them, by name: see `ObjectHead`. */
+  readonly etags: Map<string, string | undefined>
   /** Whether the playlists have been stored. */
   isStarted: boolean
   /** When media was lost last; -Infinity if none was. */
@@ -127,6 +129,8 @@ export interface ArchiveStats {
   /** Files that were lost, since the store did not take them in time. */
   readonly lostFiles: number
   readonly errors: number
+  /** Number of archives that are written no more, since another process goes on with them. */
+  readonly taken: number
 }
 
 /** `follow` each new stream; `tick` about 4 times a second; `close` when all streams have ended. */
@@ -142,6 +146,7 @@ export class Archive {
   #storedBytes = 0
   #lostFiles = 0
   #errors = 0
+  #taken = 0
   /** What the store answered last; undefined for success. */
   #error: string | undefined
   #failedUs = -Infinity
@@ -166,6 +171,7 @@ export class Archive {
       waitingBytes: this.#uploads.sizeBytes,
       lostFiles: this.#lostFiles,
       errors: this.#errors,
+      taken: this.#taken,
     }
   }
 
@@ -203,10 +209,10 @@ export class Archive {
       )
       if (entry === undefined && run === undefined) throw notFound('give the run: none is here')
       const folder = entry?.folder ?? `${streamId}/${run}`
-      const archived = entry?.run ?? this.#createRun(streamId, run!)
+      const archived = entry?.run ?? this.#createRun({ streamId, run: run!, writer: '' })
       const multivariant = await this.#read(`${folder}/${MULTIVARIANT_URI}`)
       if (multivariant === undefined) throw notFound('nothing of the run is stored')
-      if (entry === undefined) await this.#load(folder, archived)
+      if (entry === undefined) await this.#load({ folder, run: archived, etags: new Map() })
       const clip = archived.clip(from.getTime(), to.getTime(), multivariant)
       if (clip === undefined) throw notFound('nothing of the run is between from and to')
       for (const document of clip.documents) await this.#put(folder, document, true)
@@ -268,7 +274,8 @@ export class Archive {
     const { dvrSec, rewind, random } = this.#options
     const { checkpoint } = stream
     const format = checkpoint.media.formats?.includes('cmaf') ? 'cmaf' : 'ts'
-    const archived = this.#createRun(stream.id, name, { format, ...options })
+    const { id: streamId, epoch: writer } = stream
+    const archived = this.#createRun({ streamId, run: name, writer, format, ...options })
     const folder = `${stream.id}/${name}`
     const unstored: Entry['unstored'] = new Map()
     const { dvrSec: windowSec = dvrSec } = stream.policy
@@ -294,6 +301,7 @@ export class Archive {
       endedUs: undefined,
       outcome: undefined,
       isWriting: false,
+      etags: new Map(),
       isStarted: false,
       lostUs: -Infinity,
       writtenUs: isContinued || from !== undefined ? -Infinity : this.#nowUs,
@@ -306,23 +314,22 @@ export class Archive {
     this.#take(entry, { head, rows })
   }
 
-  #createRun(
-    streamId: string,
-    run: string,
-    options: Pick<ArchivedRunOptions, 'format' | 'isContinued' | 'from'> = {
-      format: 'cmaf',
-      isContinued: true,
-    },
-  ): ArchivedRun {
-    return new ArchivedRun({ streamId, run, captions: this.#options.captions, ...options })
+  #createRun({
+    format = 'cmaf',
+    isContinued = true,
+    ...options
+  }: Pick<ArchivedRunOptions, 'streamId' | 'run' | 'writer'> &
+    Partial<ArchivedRunOptions>): ArchivedRun {
+    const { captions } = this.#options
+    return new ArchivedRun({ captions, format, isContinued, ...options })
   }
 
   /** Takes over what the previous owner of the stream has stored. */
   #restore(entry: Entry): void {
-    const { stream, folder, run } = entry
+    const { stream, run } = entry
     const attempt = async () => {
-      const multivariant = await this.#read(`${folder}/${MULTIVARIANT_URI}`)
-      const index = await this.#load(folder, run)
+      const multivariant = await this.#readVersion(entry, MULTIVARIANT_URI)
+      const index = await this.#load(entry)
       if (index?.state === 'COMPLETE') entry.outcome = 'COMPLETE'
       if (run.next !== undefined) {
         entry.indexed = { sequence: run.lastSequence, hasNext: true }
@@ -344,13 +351,14 @@ export class Archive {
    * @returns undefined if nothing of it is stored
    * @throws {Error} if somebody else has put other files there, which must not be overwritten
    */
-  async #load(folder: string, run: ArchivedRun): Promise<ArchiveIndex | undefined> {
-    const text = await this.#read(`${folder}/${INDEX_NAME}`)
+  async #load(entry: Pick<Entry, 'folder' | 'run' | 'etags'>): Promise<ArchiveIndex | undefined> {
+    const { folder, run } = entry
+    const text = await this.#readVersion(entry, INDEX_NAME)
     if (text === undefined) return undefined
     const index = parseIndex(text)
     const playlists = new Map<RenditionName, string>()
     for (const { name, playlist } of index?.renditions ?? []) {
-      const stored = await this.#read(`${folder}/${playlist}`)
+      const stored = await this.#readVersion(entry, playlist)
       if (stored !== undefined) playlists.set(name, stored)
     }
     if (index !== undefined && (await run.restore(index, playlists))) return index
@@ -361,17 +369,59 @@ export class Archive {
     return (await this.#options.store.get(key, { maxBytes: MAX_PLAYLIST_BYTES }))?.toString()
   }
 
-  #put(folder: string, { name, chunks }: ArchivedDocument, isFinal: boolean): Promise<void> {
-    return this.#options.store.put({
+  /** Reads a file that is to be replaced, after its ETag, which is never newer then. */
+  async #readVersion(
+    { folder, etags }: Pick<Entry, 'folder' | 'etags'>,
+    name: string,
+  ): Promise<string | undefined> {
+    const key = `${folder}/${name}`
+    const head = await this.#options.store.head(key)
+    if (head !== undefined) etags.set(name, head.etag)
+    return this.#read(key)
+  }
+
+  #put(
+    folder: string,
+    { name, chunks }: ArchivedDocument,
+    isFinal: boolean,
+    options?: { readonly createOnly?: boolean; readonly replaces?: string | undefined },
+  ): Promise<string | undefined> {
+    const object = {
       key: `${folder}/${name}`,
       chunks,
       contentType: name === INDEX_NAME ? 'application/json' : PLAYLIST_TYPE,
       cacheControl: isFinal ? FOREVER : 'no-cache',
-    })
+    }
+    return this.#options.store.put(object, options)
+  }
+
+  /**
+   * Stores the next version of a file.
+   *
+   * @returns false if the store has another one than this process knew, which it does now
+   */
+  async #replace(
+    { folder, etags }: Entry,
+    document: ArchivedDocument,
+    isFinal: boolean,
+  ): Promise<boolean> {
+    const { name } = document
+    const known = etags.has(name) ? { replaces: etags.get(name) } : { createOnly: true }
+    try {
+      etags.set(name, await this.#put(folder, document, isFinal, known))
+      return true
+    } catch (error) {
+      if (!isConflict(error)) throw error
+      const stored = await this.#options.store.head(`${folder}/${name}`)
+      if (stored === undefined) etags.delete(name)
+      else etags.set(name, stored.etag)
+      return false
+    }
   }
 
   #take(entry: Entry, change: Pick<CheckpointChange, 'head' | 'rows'>): void {
     const { stream, run } = entry
+    if (entry.outcome === 'FAILED') return
     for (const media of run.push(change)) this.#store(entry, media)
     this.#publish(entry)
     const isFull = run.playlistBytes > (this.#options.fullBytes ?? FULL_BYTES)
@@ -424,7 +474,7 @@ export class Archive {
       try {
         await store.put(object, { createOnly: true, signal })
       } catch (error) {
-        if (error instanceof StoreError && error.code === 'CONFLICT') return false
+        if (isConflict(error)) return false
         throw error
       }
       this.#storedBytes += fileBytes
@@ -537,10 +587,14 @@ export class Archive {
     return Math.min(...numbers)
   }
 
-  /** Stores the index, and the playlists unless they are long for the media that has come since. */
+  /**
+   * Stores the index, and the playlists unless they are long for the media that has come since. A process that was cut off
+   * replaces no version that it does not know: it looks for the index of its successor before each attempt, and the store
+   * compares the ETags, where it can.
+   */
   #write(entry: Entry): void {
     const { onEvent } = this.#options
-    const { stream, folder, run } = entry
+    const { stream, run } = entry
     const { newestMs, completeSequence, lastSequence, next } = run
     const mediaBytes = run.totals.sizeBytes
     const isLast = entry.endedUs !== undefined && run.isListed
@@ -555,13 +609,13 @@ export class Archive {
     let stored = 0
     const attempt = async () => {
       if (await this.#isTaken(entry)) {
-        if (!isSettled(entry)) this.#giveUp(entry, 'Another node goes on with it')
+        this.#yield(stream)
         return false
       }
       for (; stored < documents.length; stored++) {
         if (stream.hasLeft) return false
         const document = documents[stored]!
-        await this.#put(folder, document, isLast)
+        if (!(await this.#replace(entry, document, isLast && stored > 0))) return undefined
         if (document.name === INDEX_NAME)
           entry.indexed = { sequence: completeSequence, hasNext: next !== undefined }
       }
@@ -588,10 +642,17 @@ export class Archive {
     this.#uploads.add(entry, { sizeBytes: 0, attempt, onDone }, true)
   }
 
+  /** Leaves the archive to another process, with the folders behind this one. */
+  #yield(stream: LiveStream): void {
+    const entries = this.#entries.get(stream)?.filter((it) => !isSettled(it)) ?? []
+    if (entries.length > 0) this.#taken++
+    for (const entry of entries) this.#giveUp(entry, 'Another node goes on with it')
+  }
+
   /** Whether another process has gone on with the run, of which this one has not heard. */
   async #isTaken({ folder, run }: Entry): Promise<boolean> {
     const index = parseIndex((await this.#read(`${folder}/${INDEX_NAME}`)) ?? '')
-    return index !== undefined && index.takeovers > run.takeovers
+    return index !== undefined && run.isTakenBy(index)
   }
 
   #report(entry: Entry): ArchiveReport {
@@ -637,6 +698,11 @@ export class Archive {
 /** Whether nothing more will be stored. */
 function isSettled({ outcome, stream }: Entry): boolean {
   return outcome !== undefined || stream.hasLeft
+}
+
+/** Whether the store has another version than one that may be overwritten. */
+function isConflict(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'CONFLICT'
 }
 
 function notFound(message: string): MillraceError {

@@ -28,6 +28,8 @@ export interface ArchivedRunOptions {
   readonly streamId: string
   /** Identifies the run. */
   readonly run: string
+  /** Identifies the process. */
+  readonly writer: string
   readonly format: Format
   readonly captions: CaptionsPolicy
   /** Whether another process has begun the run: nothing is listed before `open`. */
@@ -80,13 +82,15 @@ export class ArchivedRun {
   #isOpen: boolean
   #ended = false
   #next: NextRun | undefined
-  #takeovers = 0
+  #takeovers: number
 
   constructor(options: ArchivedRunOptions) {
     this.#options = options
     this.#ledger = new RowLedger(options.format)
     this.#playlists = new RunPlaylists(options.format, options.captions)
     this.#isOpen = !options.isContinued
+    // The process that has begun it may not have stored an index so far.
+    this.#takeovers = options.isContinued ? 1 : 0
     this.#endMs = options.from?.startMs ?? 0
   }
 
@@ -115,9 +119,13 @@ export class ArchivedRun {
     return this.#isOpen
   }
 
-  /** Number of processes that have gone on with the run, with this one. */
-  get takeovers(): number {
-    return this.#takeovers
+  /**
+   * Whether a stored index is that of another process that goes on with the run: one that has begun later, or has stored
+   * its own first.
+   */
+  isTakenBy({ takeovers, writer = this.#options.writer }: ArchiveIndex): boolean {
+    if (takeovers !== this.#takeovers) return takeovers > this.#takeovers
+    return writer !== this.#options.writer
   }
 
   /** Run that goes on behind this one. */
@@ -293,8 +301,9 @@ export class ArchivedRun {
   }
 
   /**
-   * Files in the order in which they are to be stored. The index goes first: it has the segments that the stored playlists do
-   * not list, so that another process can go on wherever this one ends. That of a complete run goes last.
+   * Files in the order in which they are to be stored. The index goes first: who stores it may store the playlists, and it has
+   * the segments that the stored ones do not list, so that another process can go on wherever this one ends. That of a
+   * complete run goes last, too.
    *
    * @param withPlaylists  whether the playlists, too, which are to be playable
    * @returns none before the target duration is known
@@ -302,10 +311,13 @@ export class ArchivedRun {
   documents(withPlaylists: boolean): ArchivedDocument[] {
     if (this.targetSec === 0) return []
     const isComplete = this.#ended && this.isListed
-    const index = { name: INDEX_NAME, chunks: [this.#index(isComplete)] }
-    if (!withPlaylists) return [index]
-    const playlists = this.#playlists.render(isComplete)
-    return isComplete ? [...playlists, index] : [index, ...playlists]
+    const index = (isComplete: boolean) => ({
+      name: INDEX_NAME,
+      chunks: [this.#index(isComplete)],
+    })
+    if (!withPlaylists) return [index(isComplete)]
+    const documents = [index(false), ...this.#playlists.render(isComplete)]
+    return isComplete ? [...documents, index(true)] : documents
   }
 
   /** @param lastSequence  of the playlists that are stored now */
@@ -385,7 +397,7 @@ export class ArchivedRun {
   }
 
   #index(isComplete: boolean): Buffer {
-    const { streamId, run } = this.#options
+    const { streamId, run, writer } = this.#options
     const { durationSec, sizeBytes, segments, gaps, gapSec } = this.#totals
     const { names } = this.#playlists
     const tracksOf = new Map(
@@ -397,6 +409,7 @@ export class ArchivedRun {
       run,
       state: isComplete ? 'COMPLETE' : 'RUNNING',
       takeovers: this.#takeovers,
+      writer,
       ...(this.#next && {
         next: {
           run: this.#next.run,

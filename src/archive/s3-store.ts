@@ -26,10 +26,13 @@ const TIME_LIMITS = {
 
 const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
-const NOT_IMPLEMENTED = 501
+const [NOT_FOUND, PRECONDITION_FAILED, NOT_IMPLEMENTED] = [404, 412, 501]
 
-/** Statuses of a PUT that may only create: 409 while another one is on its way, 304 by older versions of MinIO. */
-const CONFLICTS: readonly number[] = [304, 409, 412]
+/** Statuses of a PUT with a condition: 409 while another one is on its way, 304 by older versions of MinIO. */
+const CONFLICTS: readonly number[] = [304, 409, PRECONDITION_FAILED]
+
+/** RFC 9110, 8.8.3; DigitalOcean Spaces takes no quotes. */
+const ETAG_FORMS: readonly ((etag: string) => string)[] = [(etag) => `"${etag}"`, (etag) => etag]
 
 export interface StoredObject {
   /** Relative to the prefix. */
@@ -44,6 +47,17 @@ interface ObjectHead {
   readonly sizeBytes: number
   /** In hexadecimal; undefined where the store does not say. */
   readonly md5: string | undefined
+  /** Names this version, without quotes; undefined where the store does not say. */
+  readonly etag: string | undefined
+}
+
+interface PutOptions {
+  /** Whether to overwrite no object, where the store can; one that is the same is a success. */
+  readonly createOnly?: boolean
+  /** ETag of the only version to overwrite, where the store can; one that is the same as the new one is a success. */
+  readonly replaces?: string | undefined
+  /** Ends the request; whether the object has been stored is unknown then. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface Credentials {
@@ -82,6 +96,8 @@ export class S3Store {
   readonly #requestMs: number
   /** Whether the store knows `If-None-Match` of a PUT, as far as it has said. */
   #canCreateOnly = true
+  /** Forms of ETags in `If-Match` of a PUT, as far as the store has not refused them; it knows the first one, if any. */
+  #etagForms = ETAG_FORMS
 
   constructor(options: S3StoreOptions) {
     const { url, endpoint, region, readCredentials, now, timeLimits } = options
@@ -105,41 +121,48 @@ export class S3Store {
    * Resolves when the store has confirmed exactly these bytes: by their MD5 as the ETag, or where it has none by their
    * number.
    *
-   * @param options.createOnly  never overwrites an object, where the store can; one that is the same is a success
-   * @param options.signal  ends the request; whether the object has been stored is unknown then
-   * @throws {StoreError}
+   * @returns its ETag, see `ObjectHead`
+   * @throws {StoreError} `CONFLICT`: there is another version than the options allow to overwrite
    */
-  async put(
-    object: StoredObject,
-    options: { readonly createOnly?: boolean; readonly signal?: AbortSignal | undefined } = {},
-  ): Promise<void> {
+  async put(object: StoredObject, options: PutOptions = {}): Promise<string | undefined> {
     const { key, chunks, contentType, cacheControl } = object
-    const { signal } = options
-    const createOnly = options.createOnly === true && this.#canCreateOnly
+    const { replaces, signal } = options
+    const condition = this.#conditionOf(options)
     const { sha256, md5, sizeBytes } = await digestOf(chunks)
     const response = await this.#send('PUT', key, {
       headers: {
         'content-type': contentType,
         'content-length': String(sizeBytes),
         'cache-control': cacheControl,
-        ...(createOnly && { 'if-none-match': '*' }),
+        ...condition,
       },
       body: Readable.from(chunks),
       sha256,
       signal,
     })
-    if (createOnly && response.statusCode === NOT_IMPLEMENTED) {
+    const { statusCode } = response
+    if (condition !== undefined && statusCode === NOT_IMPLEMENTED) {
       await response.body.dump()
-      this.#canCreateOnly = false
-      return this.put(object, { signal })
+      if ('if-match' in condition) this.#etagForms = []
+      else this.#canCreateOnly = false
+      return this.put(object, options)
     }
-    const isConflict = createOnly && CONFLICTS.includes(response.statusCode)
-    if (response.statusCode !== 200 && !isConflict) throw await this.#refusal(response)
+    const isConflict =
+      condition !== undefined &&
+      (CONFLICTS.includes(statusCode) || ('if-match' in condition && statusCode === NOT_FOUND))
+    if (statusCode !== 200 && !isConflict) throw await this.#refusal(response)
     await response.body.dump()
     const confirmedMd5 = isConflict ? undefined : md5Of(response.headers)
-    if (confirmedMd5 === md5) return
+    if (confirmedMd5 === md5) return etagOf(response.headers)
     const stored = confirmedMd5 === undefined ? await this.head(key) : undefined
-    if (stored?.sizeBytes === sizeBytes && (stored.md5 ?? md5) === md5) return
+    if (replaces !== undefined && isConflict) {
+      if (stored?.md5 === md5) return stored.etag
+      if (stored?.etag === replaces && statusCode === PRECONDITION_FAILED) {
+        // The store refuses the ETag that it gives, as older versions of Versity Gateway do in any form.
+        this.#etagForms = this.#etagForms.slice(1)
+        return this.put(object, options)
+      }
+    } else if (stored?.sizeBytes === sizeBytes && (stored.md5 ?? md5) === md5) return stored.etag
     throw isConflict
       ? new StoreError('CONFLICT', 'The store has another object of this name: it is not replaced')
       : new StoreError('NOT_STORED', 'The store has confirmed other bytes than were sent')
@@ -178,12 +201,23 @@ export class S3Store {
     await body.dump()
     return statusCode === 404
       ? undefined
-      : { sizeBytes: Number(headers['content-length']), md5: md5Of(headers) }
+      : {
+          sizeBytes: Number(headers['content-length']),
+          md5: md5Of(headers),
+          etag: etagOf(headers),
+        }
   }
 
   /** Ends all requests. */
   async close(): Promise<void> {
     await this.#pool.destroy()
+  }
+
+  /** @returns headers for what the store knows of it; undefined for nothing */
+  #conditionOf({ createOnly, replaces }: PutOptions): Record<string, string> | undefined {
+    const [form] = this.#etagForms
+    if (replaces !== undefined) return form && { 'if-match': form(replaces) }
+    return createOnly && this.#canCreateOnly ? { 'if-none-match': '*' } : undefined
   }
 
   /** @returns the response as soon as its head is there */
@@ -266,12 +300,16 @@ async function digestOf(
   return { sha256: sha256.digest('hex'), md5: md5.digest('hex'), sizeBytes }
 }
 
+function etagOf(headers: Dispatcher.ResponseData['headers']): string | undefined {
+  return /^(?:W\/)?"?([^"]+)"?$/.exec(String(headers['etag'] ?? ''))?.[1]
+}
+
 /** MD5 of an object by its ETag; undefined where that is something else, as with encryption by KMS or a key of the client. */
 function md5Of(headers: Dispatcher.ResponseData['headers']): string | undefined {
   const isEncrypted =
     String(headers['x-amz-server-side-encryption']).startsWith('aws:kms') ||
     headers['x-amz-server-side-encryption-customer-algorithm'] !== undefined
-  const [, md5] = /^(?:W\/)?"?([0-9a-f]{32})"?$/i.exec(String(headers['etag'])) ?? []
+  const [md5] = /^[0-9a-f]{32}$/i.exec(etagOf(headers) ?? '') ?? []
   return isEncrypted ? undefined : md5?.toLowerCase()
 }
 

@@ -160,6 +160,11 @@ export class LiveStream extends EventEmitter<StreamEvents> {
     if (earlier.begun) this.#life.interrupt('timeout')
   }
 
+  /** What this process puts before the names of the files. */
+  get epoch(): string {
+    return this.#options.epoch
+  }
+
   get webhookUrls(): readonly string[] {
     return this.#configuration.webhookUrls
   }

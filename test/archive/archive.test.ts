@@ -62,7 +62,12 @@ t.test('a whole programme: media before playlists, EVENT, then VOD', async (t) =
   const index = JSON.parse(store.text('index.json')) as Record<string, unknown>
   t.match(index, { state: 'COMPLETE', gap_count: 0, rows: [], segments: live.size })
   t.match(archive.reportOf(stream), { state: 'COMPLETE', gaps: 0, waitingBytes: 0 })
-  t.equal(store.order.at(-1), `${FOLDER}/index.json`)
+  const last = ['index', 'cmaf-video-1', 'cmaf-audio-1', 'master', 'index']
+  t.same(
+    store.order.slice(-last.length).map((key) => key.slice(FOLDER.length + 1).split('.')[0]),
+    last,
+    'the index first, and again once all is complete',
+  )
 })
 
 t.test('what does not fit is a gap, and told once; live goes on', async (t) => {
@@ -99,7 +104,8 @@ t.test('requests that fail are repeated until nothing is missing', async (t) => 
   const { begin, connect, run, store } = setUp()
   const { stream, archive } = begin()
   let requests = 0
-  store.fails = () => requests++ % 5 === 0
+  store.fails = () => requests++ % 10 === 0
+  store.loses = () => requests++ % 10 === 0
   const encoder = connect(stream)
   for (let losses = 0; losses < 3; losses++) {
     await run(20)
@@ -322,6 +328,8 @@ t.test(
   'an owner that does not know of the next one does not overwrite its playlists',
   async (t) => {
     const { begin, connect, run, store, events, create, archived } = setUp()
+    // Whatever the store knows.
+    store.compares = false
     const { stream, archive } = begin()
     connect(stream)
     await run(33)
@@ -342,6 +350,65 @@ t.test(
     t.match(
       events.filter(({ type }) => type === 'failed'),
       [{ reason: 'Another node goes on with it' }],
+    )
+  },
+)
+
+for (const name of ['index.json', 'cmaf-video-1.m3u8', 'master.m3u8'])
+  t.test(`an owner that was paused while it stored ${name} overwrites nothing`, async (t) => {
+    const { begin, connect, run, store, create, archived } = setUp()
+    const { stream, archive } = begin()
+    connect(stream)
+    await run(33)
+    const put = store.put.bind(store)
+    const held: (() => void)[] = []
+    store.put = async (object, options) => {
+      if (held.length === 0 && object.key.endsWith(name))
+        await new Promise<void>((resolve) => held.push(resolve))
+      return put(object, options)
+    }
+    while (held.length === 0) await run(1)
+    const continued = { checkpoint: stream.checkpoint, run: stream.run }
+    const { stream: next, archive: nextArchive } = archived(create('f', continued))
+    connect(next)
+    await run(30)
+    next.stop('api')
+    await run(5)
+    t.match(nextArchive.reportOf(next), { state: 'COMPLETE' })
+    const complete = [...store.files].filter(([key]) => /m3u8|json/.test(key))
+    for (const goOn of held) goOn()
+    await run(10)
+    stream.stop('api')
+    await run(30)
+    for (const [key, bytes] of complete) t.ok(store.files.get(key)?.equals(bytes), key)
+    t.match(archive.reportOf(stream), { state: 'FAILED' })
+    t.equal(archive.stats.taken, 1)
+    t.equal(nextArchive.stats.taken, 0)
+  })
+
+t.test(
+  'of two owners that go on with the same index, the first to store its own does',
+  async (t) => {
+    const { begin, connect, run, store, create, archived } = setUp()
+    const { stream } = begin()
+    connect(stream)
+    await run(33)
+    const continued = { checkpoint: stream.checkpoint, run: stream.run }
+    stream.leave()
+    const owners = ['f', 'g'].map((epoch) => archived(create(epoch, continued)))
+    for (const owner of owners) connect(owner.stream)
+    await run(30)
+    for (const owner of owners) owner.stream.stop('api')
+    await run(5)
+    const states = owners.map((owner) => owner.archive.reportOf(owner.stream)?.state)
+    t.same(new Set(states), new Set(['COMPLETE', 'FAILED']))
+    const epoch = states[0] === 'COMPLETE' ? 'f' : 'g'
+    t.match(JSON.parse(store.text('index.json')), { writer: epoch, state: 'COMPLETE' })
+    const listed = uris(store.text('cmaf-video-1.m3u8').replaceAll(/#EXT-X-GAP\n(#.*\n)*.*\n/g, ''))
+    t.same([...new Set(listed.map((uri) => uri.split('-')[0]))], ['e', epoch])
+    t.same(
+      uris(store.text('cmaf-video-1.m3u8')).map((uri) => Number(/\d+(?=\.m4s)/.exec(uri)![0])),
+      Array.from({ length: uris(store.text('cmaf-video-1.m3u8')).length }, (_, index) => index),
     )
   },
 )

@@ -30,7 +30,8 @@ function rowOf(mediaSequence: number, renditions: readonly CmafRendition[]): Che
 }
 
 function createRun(isContinued = false) {
-  const options = { streamId: 'studio', run: '20260101T000000Z-e', format: 'cmaf' } as const
+  const name = { streamId: 'studio', run: '20260101T000000Z-e', writer: 'e' }
+  const options = { ...name, format: 'cmaf' } as const
   const run = new ArchivedRun({ ...options, captions: 'auto', isContinued })
   const push = (row: CheckpointRow) => {
     // All that is older has left the live playlists.

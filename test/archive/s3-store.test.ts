@@ -85,7 +85,7 @@ t.test('on a server that verifies signatures', async (t) => {
     await store.put(objectOf('studio/1/v0-1.m4s', ...chunks))
     const bytes = Buffer.concat(chunks)
     const md5 = createHash('md5').update(bytes).digest('hex')
-    t.same(await store.head('studio/1/v0-1.m4s'), { sizeBytes: bytes.length, md5 })
+    t.same(await store.head('studio/1/v0-1.m4s'), { sizeBytes: bytes.length, md5, etag: md5 })
     t.ok(bytes.equals((await store.get('studio/1/v0-1.m4s', { maxBytes: bytes.length }))!))
     const response = await fetch(`${endpoint}/archive/live/studio/1/v0-1.m4s`)
     t.ok(bytes.equals(Buffer.from(await response.arrayBuffer())))
@@ -130,6 +130,20 @@ t.test('on a server that verifies signatures', async (t) => {
       t.equal(error.code, 'CONFLICT')
     }
     t.equal(String(await store.get('once', { maxBytes: 5 })), 'first')
+  })
+
+  t.test('an object is overwritten in the version that is known', async (t) => {
+    const first = await store.put(objectOf('versions', 'first'))
+    const second = await store.put(objectOf('versions', 'second'), { replaces: first })
+    t.not(second, first)
+    t.match(await store.head('versions'), { etag: second })
+    const stale = store.put(objectOf('versions', 'stale'), { replaces: first })
+    t.equal((await failureOf(t, stale)).code, 'CONFLICT')
+    const repeated = await store.put(objectOf('versions', 'second'), { replaces: first })
+    t.equal(repeated, second, 'the response to it may have been lost')
+    t.equal(String(await store.get('versions', { maxBytes: 9 })), 'second')
+    const none = store.put(objectOf('no version', 'bytes'), { replaces: first })
+    t.equal((await failureOf(t, none)).code, 'CONFLICT')
   })
 
   t.test('a session token is covered by the signature', async (t) => {
@@ -194,6 +208,47 @@ t.test('a store that knows no If-None-Match is asked without it from then on', a
   for (const key of ['a', 'b']) await store.put(objectOf(key, 'bytes'), { createOnly: true })
   t.same(asked, ['*', undefined, undefined])
 })
+
+t.test('a store that knows no If-Match, or not its own ETags, is asked without it', async (t) => {
+  const stores: [string, (match: string | undefined) => number, (string | undefined)[]][] = [
+    ['none', (match) => (match === undefined ? 200 : 501), ['"v"', undefined, undefined]],
+    ['ignored', () => 200, ['"v"', '"v"']],
+    ['no quotes', (match) => (match === 'v' ? 200 : 412), ['"v"', 'v', 'v']],
+    ['refused', (match) => (match === undefined ? 200 : 412), ['"v"', 'v', undefined, undefined]],
+  ]
+  for (const [name, statusOf, expected] of stores) {
+    const asked: (string | undefined)[] = []
+    const { store } = await openOwnStore(t, (request, response) => {
+      request.resume()
+      const match = request.headers['if-match']
+      if (request.method === 'PUT') asked.push(match)
+      const status = request.method === 'PUT' ? statusOf(match) : 200
+      response.writeHead(status, { etag: '"v"', 'content-length': status === 200 ? 5 : 0 })
+      response.end(request.method === 'PUT' && status === 200 ? 'bytes' : '')
+    })
+    for (const key of ['a', 'b'])
+      t.equal(await store.put(objectOf(key, 'bytes'), { replaces: 'v' }), 'v', name)
+    t.same(asked, expected, name)
+  }
+})
+
+t.test(
+  'a version that another request replaces meanwhile is a conflict, and asked for again',
+  async (t) => {
+    const asked: (string | undefined)[] = []
+    const { store } = await openOwnStore(t, (request, response) => {
+      request.resume()
+      if (request.method === 'PUT') asked.push(request.headers['if-match'])
+      response.writeHead(request.method === 'PUT' ? 409 : 200, { etag: '"v"', 'content-length': 1 })
+      response.end('x')
+    })
+    for (const key of ['a', 'b']) {
+      const put = store.put(objectOf(key, 'bytes'), { replaces: 'v' })
+      t.equal((await failureOf(t, put)).code, 'CONFLICT')
+    }
+    t.same(asked, ['"v"', '"v"'])
+  },
+)
 
 t.test('bytes are confirmed by a HEAD where the ETag is no MD5', async (t) => {
   const other = '0123456789abcdef0123456789abcdef'

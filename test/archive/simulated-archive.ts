@@ -3,17 +3,18 @@
  *
  * @module
  */
+import { createHash } from 'node:crypto'
 import { Archive, type ArchiveEvent } from '../../src/archive/archive.ts'
 import { StoreError } from '../../src/archive/store-error.ts'
 import { MillraceError } from '../../src/errors.ts'
+import type { Format } from '../../src/hls/file-names.ts'
 import { FetchedFiles } from '../../src/hls/store/fetched-files.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
 import { LiveStream } from '../../src/stream/live-stream.ts'
 import type { ContinuedStream } from '../../src/stream/live-stream-options.ts'
-import { ClipEncoder } from '../support/clip-encoder.ts'
+import { CLIP, ClipEncoder } from '../support/clip-encoder.ts'
 
 const MIB = 1024 * 1024
-const STEP_US = 10_000
 const TICK_US = 250_000
 export const WALL_MS = Date.UTC(2026, 0, 1)
 export const FOLDER = 'studio/20260101T000000Z-e'
@@ -28,17 +29,30 @@ export class MemoryStore {
   /** Keys of media that was stored again with other bytes. */
   readonly overwritten: string[] = []
   fails: (key: string) => boolean = () => false
+  /** Whether a file is stored, and nobody is told. */
+  loses: (key: string) => boolean = () => false
   /** Whether somebody else has stored other bytes under the key. */
   conflicts: (key: string) => boolean = () => false
+  /** Whether it knows conditions of a PUT. */
+  compares = true
 
-  async put({ key, chunks }: { key: string; chunks: readonly Buffer[] }) {
+  async put(
+    { key, chunks }: { key: string; chunks: readonly Buffer[] },
+    { createOnly, replaces }: { createOnly?: boolean; replaces?: string | undefined } = {},
+  ) {
     if (this.fails(key)) throw new StoreError('TIMEOUT', 'The store does not answer')
     if (this.conflicts(key)) throw new StoreError('CONFLICT', 'It is another one')
     const bytes = Buffer.concat(chunks)
     const before = this.files.get(key)
-    if (!/m3u8|json/.test(key) && before?.equals(bytes) === false) this.overwritten.push(key)
+    const isOther = before?.equals(bytes) === false
+    if (!/m3u8|json/.test(key) && isOther) this.overwritten.push(key)
+    const isWanted = createOnly ? !isOther : replaces === undefined || replaces === etagOf(before)
+    if (this.compares && !isWanted && etagOf(before) !== etagOf(bytes))
+      throw new StoreError('CONFLICT', 'It is another one')
     this.files.set(key, bytes)
     this.order.push(key)
+    if (this.loses(key)) throw new StoreError('TIMEOUT', 'The store does not answer')
+    return etagOf(bytes)
   }
 
   async get(key: string): Promise<Buffer | undefined> {
@@ -49,7 +63,7 @@ export class MemoryStore {
 
   async head(key: string) {
     const file = await this.get(key)
-    return file && { sizeBytes: file.length, md5: undefined }
+    return file && { sizeBytes: file.length, md5: undefined, etag: etagOf(file) }
   }
 
   async close() {}
@@ -67,11 +81,19 @@ export class MemoryStore {
   }
 }
 
+function etagOf(file: Buffer | undefined): string | undefined {
+  return file && createHash('md5').update(file).digest('hex')
+}
+
 interface ArchiveSettings {
   readonly maxBytes?: number
   readonly dvrSec?: number
   readonly publicUrl?: string
   readonly fullBytes?: number
+  readonly formats?: readonly Format[]
+  readonly segmentSec?: number
+  /** Time between two moments at which an encoder sends; a part of 250 ms. */
+  readonly stepUs?: number
 }
 
 export function setUp({
@@ -79,6 +101,9 @@ export function setUp({
   dvrSec = 0,
   publicUrl,
   fullBytes = MIB,
+  formats = ['ts', 'cmaf'],
+  segmentSec = 1,
+  stepUs = 10_000,
 }: ArchiveSettings = {}) {
   let nowUs = 0
   const clock = { nowUs: () => nowUs, wallMs: () => WALL_MS + nowUs / 1000 }
@@ -86,8 +111,8 @@ export function setUp({
   const pauses = new Set<{ atUs: number; resolve: () => void }>()
   const create = (epoch: string, continued?: ContinuedStream) => {
     const stream = new LiveStream('studio', {
-      ...{ clock, cache, epoch, continued, formats: ['ts', 'cmaf'] as const, partSec: 0.2 },
-      ...{ segmentSec: 1, maxSegmentSec: 10, playlistSegments: 6 },
+      ...{ clock, cache, epoch, continued, formats, partSec: 0.2 },
+      ...{ segmentSec, maxSegmentSec: 10, playlistSegments: 6 },
       ...{ lingerSec: 60, reconnectGraceSec: 120 },
     })
     stream.renewKey(clock.wallMs() + 7_200_000)
@@ -130,15 +155,15 @@ export function setUp({
   }
   return {
     ...{ clock, cache, create, createArchive, store, events, archived },
-    connect(stream: LiveStream) {
-      const encoder = new ClipEncoder('main', nowUs)
+    connect(stream: LiveStream, clip = CLIP) {
+      const encoder = new ClipEncoder('main', nowUs, clip)
       encoder.publication = stream.publish(encoder)
       encoders.add(encoder)
       return encoder
     },
     async run(sec: number) {
       for (const endUs = nowUs + sec * 1e6; nowUs < endUs;) {
-        nowUs += STEP_US
+        nowUs += stepUs
         for (const encoder of encoders) encoder.step(nowUs)
         if (nowUs % TICK_US !== 0) continue
         for (const [stream, archive] of running) {

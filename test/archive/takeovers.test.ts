@@ -60,10 +60,10 @@ t.test('playlists only grow, and name what is stored', async (t) => {
       const versions = new Map<string, string>()
       const put = store.put.bind(store)
       const problems: string[] = []
-      store.put = async (object) => {
-        await put(object)
+      store.put = async (object, options) => {
+        const etag = await put(object, options)
         const { key } = object
-        if (!key.includes('cmaf-')) return
+        if (!key.includes('cmaf-')) return etag
         const text = store.files.get(key)!.toString()
         const before = versions.get(key)
         if (before !== undefined && !bodyOf(text).startsWith(bodyOf(before)))
@@ -71,10 +71,16 @@ t.test('playlists only grow, and name what is stored', async (t) => {
         const [target] = /TARGETDURATION:.*/.exec(text) ?? []
         if (before !== undefined && !before.includes(`${target}\n`)) problems.push('other target')
         versions.set(key, text)
+        return etag
       }
       let encoder = connect(stream)
       for (const [index, { sec, failures, isSilent, isTakenOver }] of all.entries()) {
-        store.fails = () => random() < failures
+        store.fails = () => random() < failures / 2
+        // A process that is killed before it hears that it has begun or completed an archive tells nobody.
+        store.loses = (key) =>
+          random() < failures / 2 &&
+          !key.endsWith('master.m3u8') &&
+          !(/m3u8|json/.test(key) && /ENDLIST|COMPLETE/.test(store.files.get(key)!.toString()))
         if (isTakenOver && index > 0) {
           encoder.closed = true
           stream = takeOver(stream, { epoch: `t${index}` }).stream
@@ -85,6 +91,7 @@ t.test('playlists only grow, and name what is stored', async (t) => {
         encoder.isPaused = false
       }
       store.fails = () => false
+      store.loses = () => false
       await run(5)
       stream.stop('api')
       const isOpen = () =>

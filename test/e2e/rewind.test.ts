@@ -16,9 +16,11 @@ const SECRET = 'p'.repeat(32)
 /** Starts a stream whose first segments are in the store alone. */
 async function startStream(t: Test, { isPublic }: { readonly isPublic: boolean }) {
   const requests = { count: 0, isRefused: false }
-  const store = await startS3Server(t, () => {
-    requests.count++
-    return requests.isRefused
+  const store = await startS3Server(t, {
+    refuses: () => {
+      requests.count++
+      return requests.isRefused
+    },
   })
   const { endpoint, url, credentials } = store
   const publicUrl = isPublic ? `${endpoint}/archive/live` : ''

@@ -69,7 +69,10 @@ declare module '@20minutes/s3rver' {
         readonly configs: readonly string[]
       }[]
     })
-    readonly store: { existsObject(bucket: string, key: string): Promise<boolean> }
+    readonly store: {
+      existsObject(bucket: string, key: string): Promise<boolean>
+      getMetadata(bucket: string, key: string): Promise<{ readonly etag: string }>
+    }
     configureBuckets(): Promise<unknown>
     callback(): RequestListener
   }

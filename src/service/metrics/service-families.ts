@@ -275,6 +275,12 @@ export const SERVICE_FAMILIES: readonly ServiceFamily[] = [
     read: ({ archive }) => archive?.errors,
   },
   {
+    name: 'millrace_archive_taken_total',
+    type: 'counter',
+    help: 'Archives that this process writes no more, since another one goes on with them.',
+    read: ({ archive }) => archive?.taken,
+  },
+  {
     name: 'process_cpu_seconds_total',
     type: 'counter',
     help: 'CPU time of the process.',

@@ -21,7 +21,7 @@ t.test('no segment is missing that the store could take', async (t) => {
   const redis = await startRedis(t)
   const random = createRandom(29)
   let isRefusing = true
-  const store = await startS3Server(t, () => isRefusing && random.chance(0.2))
+  const store = await startS3Server(t, { refuses: () => isRefusing && random.chance(0.2) })
   const secrets = createSecrets()
   const nodes = await startNodes(
     t,
