@@ -66,11 +66,18 @@ export async function readFrames(file: string): Promise<Map<number, ProbedStream
   )
 }
 
-/** Hashes every decoded video and audio frame, without its time. */
-export async function readDecoded(file: string): Promise<{ video: string[]; audio: string[] }> {
-  const { stdout } = await run('ffmpeg', ['-v', 'error', '-i', file, '-f', 'framemd5', '-'], {
-    maxBuffer: MAX_OUTPUT_BYTES,
-  })
+/**
+ * Hashes every decoded video and audio frame, without its time.
+ *
+ * @param file  path or URL
+ * @param options  further options of ffmpeg for the input and the output
+ */
+export async function readDecoded(
+  file: string,
+  { input = [], output = [] }: { input?: readonly string[]; output?: readonly string[] } = {},
+): Promise<{ video: string[]; audio: string[] }> {
+  const args = ['-v', 'error', ...input, '-i', file, ...output, '-f', 'framemd5', '-']
+  const { stdout } = await run('ffmpeg', args, { maxBuffer: MAX_OUTPUT_BYTES })
   const lines = stdout.split('\n')
   const media = new Map(
     lines.flatMap((line) => {
