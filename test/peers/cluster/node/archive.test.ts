@@ -1,13 +1,14 @@
 /**
- * The archive of a stream whose encoder is lost, whose source is switched, and whose node is killed, in a store that
- * refuses a fifth of the requests: processes as operators start them, with `CLUSTER_BACKUP`.
+ * The archive of a stream whose encoder is lost three times, whose source is switched, and whose node is killed, in a store
+ * of which a fifth of the requests fail, half of them after they were carried out: processes as operators start them, with
+ * `CLUSTER_BACKUP`. A programme of a minute has all that one of ten has.
  */
 import t from 'tap'
 import type { EndpointName } from '../../../../src/api/endpoints.ts'
 import { checkStream } from '../../../../src/check/index.ts'
 import { publishDemo } from '../../../support/demo-encoder.ts'
 import { createRandom } from '../../../support/random.ts'
-import { startS3Server } from '../../../support/s3-server.ts'
+import { startS3Server, type TestPut } from '../../../support/s3-server.ts'
 import { callApi } from '../../../support/service.ts'
 import { until } from '../../../support/until.ts'
 import { createSecrets, startNodes, type NodeProcess } from '../../support/node-processes.ts'
@@ -20,8 +21,13 @@ t.test('no segment is missing that the store could take', async (t) => {
   if (!requireTool(t, 'redis-server')) return
   const redis = await startRedis(t)
   const random = createRandom(29)
-  let isRefusing = true
-  const store = await startS3Server(t, { refuses: () => isRefusing && random.chance(0.2) })
+  let isFailing = true
+  const puts: TestPut[] = []
+  const store = await startS3Server(t, {
+    refuses: () => isFailing && random.chance(0.1),
+    loses: () => isFailing && random.chance(0.1),
+    onPut: (put) => puts.push(put),
+  })
   const secrets = createSecrets()
   const nodes = await startNodes(
     t,
@@ -66,7 +72,7 @@ t.test('no segment is missing that the store could take', async (t) => {
 
   let main = publish(first)
   await grows(5)
-  for (let losses = 0; losses < 2; losses++) {
+  for (let losses = 0; losses < 3; losses++) {
     main.stop()
     await main.end
     main = publish(first)
@@ -88,7 +94,7 @@ t.test('no segment is missing that the store could take', async (t) => {
     const { archive: report } = await api(second, 'status')
     return report?.state === 'COMPLETE' && report
   })
-  isRefusing = false
+  isFailing = false
   const folder = String(archive.url).replace(/[^/]*$/, '')
   const segments = segmentsOf(await (await fetch(folder + PLAYLIST)).text())
   const stored = new Set(segments.filter(({ gap }) => !gap).map(({ uri }) => uri))
@@ -98,6 +104,18 @@ t.test('no segment is missing that the store could take', async (t) => {
     [...seen].filter((uri) => uri !== newest && !stored.has(uri)),
     [],
     'what was live is stored',
+  )
+  /** Bodies of the same name that the store has confirmed. */
+  const bodies = new Map<string, Set<string>>()
+  for (const { key, status, etag } of puts) {
+    if (status !== 200 || /\.(m3u8|json)$/.test(key)) continue
+    bodies.set(key, (bodies.get(key) ?? new Set()).add(etag!))
+  }
+  t.ok(bodies.size > stored.size)
+  t.strictSame(
+    [...bodies].filter(([, etags]) => etags.size > 1),
+    [],
+    'no media is replaced',
   )
   const { findings } = await checkStream({ url: archive.url, seconds: 5 })
   // The store compresses nothing.
