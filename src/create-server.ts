@@ -5,26 +5,29 @@
  * @module
  */
 import { completeSettings, configWarnings } from './config/complete-settings.ts'
+import { inOptionNames, renameIn } from './config/option-names.ts'
 import type { JoinCluster } from './service/cluster.ts'
 import { MillraceError } from './errors.ts'
 import { openLogger } from './logger.ts'
 import { openServer, type ServerOptions } from './service/open-server.ts'
-import { Server } from './service/server.ts'
+import { Server, type ServerParts } from './service/server.ts'
 
 /**
- * Starts the service. If the start fails, nothing is left running.
+ * Starts the service for a program that uses the library: messages name options. If the start fails, nothing is left running.
  *
  * @throws {MillraceError} `CONFIG_INVALID`, or `ADDRESS_IN_USE` with the address
  */
-export async function createServer(options: ServerOptions): Promise<Server> {
-  const workers = options.http?.workers ?? 0
-  if (workers > 0) {
-    const message = `HTTP_WORKERS is ${workers}: expected 0, since only \`millrace serve\` starts workers`
-    throw new MillraceError('CONFIG_INVALID', { message })
-  }
-  const server = await start(options)
-  server.announce()
-  return server
+export function createServer(options: ServerOptions): Promise<Server> {
+  return startAlone(options, { nameSettings: inOptionNames })
+}
+
+/**
+ * Starts the service for a command, whose messages name variables of the environment.
+ *
+ * @throws {MillraceError} see `createServer`
+ */
+export function createService(options: ServerOptions): Promise<Server> {
+  return startAlone(options)
 }
 
 /**
@@ -35,15 +38,31 @@ export async function createServer(options: ServerOptions): Promise<Server> {
  * @throws {MillraceError} see `createServer`
  */
 export function createIngest(options: ServerOptions, socketPath: string): Promise<Server> {
-  return start(options, socketPath)
+  return start(options, { socketPath })
 }
 
-async function start(options: ServerOptions, socketPath?: string): Promise<Server> {
-  const config = completeSettings(options)
-  const logger = options.logger ?? openLogger(config)
-  for (const warning of configWarnings(config)) logger.warn(warning)
-  const joinCluster = config.redisUrl === '' ? undefined : await loadCluster()
-  return openServer(new Server(config, logger, { socketPath, joinCluster }))
+async function startAlone(options: ServerOptions, parts: ServerParts = {}): Promise<Server> {
+  const server = await start(options, parts)
+  server.announce()
+  return server
+}
+
+async function start(options: ServerOptions, parts: ServerParts): Promise<Server> {
+  const { socketPath, nameSettings = (message) => message } = parts
+  try {
+    const config = completeSettings(options)
+    const { workers } = config.http
+    if (workers > 0 && socketPath === undefined) {
+      const message = `HTTP_WORKERS is ${workers}: expected 0, since only \`millrace serve\` starts workers`
+      throw new MillraceError('CONFIG_INVALID', { message })
+    }
+    const logger = options.logger ?? openLogger(config)
+    for (const warning of configWarnings(config)) logger.warn(nameSettings(warning))
+    const joinCluster = config.redisUrl === '' ? undefined : await loadCluster()
+    return await openServer(new Server(config, logger, { ...parts, joinCluster }))
+  } catch (error) {
+    throw renameIn(error, nameSettings)
+  }
 }
 
 /** The client of Redis is loaded by nodes of a cluster alone. */

@@ -7,7 +7,7 @@ import type { Flags } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { MillraceError } from '../errors.ts'
 import { publish } from './publisher/publisher.ts'
-import { createServer } from '../create-server.ts'
+import { createService } from '../create-server.ts'
 import { growHeapFast, startProgram } from '../service/service-process.ts'
 import type { Server } from '../service/server.ts'
 import { openLog, print, readConfig, stopSignal, throwAwaySecrets } from './terminal.ts'
@@ -49,9 +49,9 @@ async function startDemoServer(flags: Flags): Promise<{ config: Config; server: 
   const config = configWith({})
   const logger = openLog(config, flags)
   try {
-    return { config, ...(await startProgram(createServer, config, logger)) }
+    return { config, ...(await startProgram(createService, config, logger)) }
   } catch (error) {
     if (!(error instanceof MillraceError && error.code === 'ADDRESS_IN_USE')) throw error
-    return { config, ...(await startProgram(createServer, configWith({ port: 0 }), logger)) }
+    return { config, ...(await startProgram(createService, configWith({ port: 0 }), logger)) }
   }
 }

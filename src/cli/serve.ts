@@ -26,8 +26,8 @@ export async function serve(flags: Flags): Promise<void> {
   }
   growHeapFast()
   // A supervisor, which carries no media, does without the memory of the service.
-  const { createServer } = await import('../create-server.ts')
-  const service = await startProgram(createServer, config, logger)
+  const { createService } = await import('../create-server.ts')
+  const service = await startProgram(createService, config, logger)
   showGuide(service, config)
   process.on('SIGHUP', () => void reload(service, readAgain))
   process.on('SIGUSR2', () => void service.server.drain())

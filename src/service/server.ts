@@ -13,6 +13,7 @@ import { createReaderAdmission } from '../egress/reader-admission.ts'
 import { describeCapacity } from './cache-report.ts'
 import { systemClock } from '../timing/clock.ts'
 import { completeSettings } from '../config/complete-settings.ts'
+import { renameIn, type NameSettings } from '../config/option-names.ts'
 import type { Config, GivenSettings } from '../config/schema.ts'
 import { parseUrls } from '../config/setting-types.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
@@ -80,11 +81,13 @@ export interface CloseOptions {
   readonly drainMs?: number
 }
 
-interface ServerParts {
+export interface ServerParts {
   /** Unix socket for workers in place of `HTTP_HOST` and `HTTP_PORT`, which they serve; default: none. */
   readonly socketPath?: string | undefined
   /** Default: there is no cluster. */
   readonly joinCluster?: JoinCluster | undefined
+  /** Rewrites messages about settings; default: they have the names of the environment. */
+  readonly nameSettings?: NameSettings | undefined
 }
 
 /**
@@ -113,6 +116,7 @@ export class Server
   readonly #archive: Archive | undefined
   readonly #metrics: Metrics
   readonly #http: HttpServers
+  readonly #nameSettings: NameSettings
   #listener: Listener | undefined
   #health: Health | undefined
   #ticker: NodeJS.Timeout | undefined
@@ -120,9 +124,11 @@ export class Server
   /** Warnings until `announce`: the log of a start that fails is its error alone. */
   #earlyWarnings: string[] | undefined = []
 
-  /** Constructor for `createServer` and `createIngest` only. */
-  constructor(config: Config, logger: Logger, { socketPath, joinCluster }: ServerParts = {}) {
+  /** Constructor for `create-server.ts` only. */
+  constructor(config: Config, logger: Logger, parts: ServerParts = {}) {
     super()
+    const { joinCluster, nameSettings = (message) => message } = parts
+    this.#nameSettings = nameSettings
     this.#settings = new Settings(config)
     this.#logger = limitLines(logger, systemClock)
     this.#urls = new PublicUrls(config, this)
@@ -199,7 +205,7 @@ export class Server
       allowed: parseAllowList(config.pull.allow)!,
       onWarning: this.#warn,
     })
-    const parts = {
+    const shared = {
       streams: this.#streams,
       records,
       notifier: this.#notifier,
@@ -210,9 +216,9 @@ export class Server
       archive: this.#archive,
       readPlaybackSecrets: () => this.#settings.secrets.playback,
     }
-    this.#local = new LocalControl({ ...parts, ports: this.#ports })
+    this.#local = new LocalControl({ ...shared, ports: this.#ports })
     this.#cluster = joinCluster?.({
-      ...parts,
+      ...shared,
       config,
       logger: this.#logger,
       settings: this.#settings,
@@ -268,7 +274,7 @@ export class Server
       journal,
       logger: this.#logger,
       auditLogger: limitLines(logger, systemClock, AUDIT_LIMITS),
-      socketPath,
+      socketPath: parts.socketPath,
       cluster: this.#cluster,
     })
   }
@@ -394,9 +400,13 @@ export class Server
    * @throws {MillraceError} `CONFIG_INVALID`; nothing has changed then
    */
   reload(options: GivenSettings): void {
-    const secrets = this.#settings.readSecrets(completeSettings(options))
-    this.#http.reloadCertificates()
-    this.#settings.secrets = secrets
+    try {
+      const secrets = this.#settings.readSecrets(completeSettings(options))
+      this.#http.reloadCertificates()
+      this.#settings.secrets = secrets
+    } catch (error) {
+      throw renameIn(error, this.#nameSettings)
+    }
   }
 
   /** In a cluster: sends the encoders to other nodes, one each 2 s, and takes no more. Viewers are served until `close`. */

@@ -4,6 +4,7 @@ import t from 'tap'
 import { flagWarnings, readSettings } from '../../src/config/environment.ts'
 import { usableMemoryBytes } from '../../src/config/machine-memory.ts'
 import { completeSettings, configWarnings } from '../../src/config/complete-settings.ts'
+import { inOptionNames } from '../../src/config/option-names.ts'
 import type { GivenSettings } from '../../src/config/schema.ts'
 import { SETTINGS, writeSetting } from '../../src/config/setting-names.ts'
 import {
@@ -668,6 +669,11 @@ t.test('a secret given as a flag has a warning that names the variables instead'
   t.notMatch(warnings[0], 's3cret')
   for (const { flag } of SETTINGS)
     t.ok(flagWarnings({ [flag]: 'x' }).every((it) => it.length <= 160))
+})
+
+t.test('messages can name the option of each setting', async (t) => {
+  for (const { env, path } of SETTINGS)
+    t.equal(inOptionNames(`${env} is 1, ${env}S is not`), `${path.join('.')} is 1, ${env}S is not`)
 })
 
 t.test('an option that does not exist is refused by its name', async (t) => {

@@ -74,6 +74,6 @@ t.test('names the setting of a port that is in use', async (t) => {
   const { server } = await startService(t)
   await t.rejects(startService(t, { srtla: { port: server.srtPort } }), {
     code: 'ADDRESS_IN_USE',
-    message: /choose another SRTLA_PORT/,
+    message: /choose another srtla\.port/,
   })
 })

@@ -274,13 +274,13 @@ t.test('server.reload neither sets nor removes an optional secret', async (t) =>
   t.throws(() => server.reload(options), {
     code: 'CONFIG_INVALID',
     message:
-      'PLAYBACK_SECRET was set at the start: expected the same, since only a restart can remove it',
+      'playbackSecret was set at the start: expected the same, since only a restart can remove it',
   })
   const playbackSecret = createSecret()
   t.throws(
     () => server.reload({ ...options, playbackSecret, metrics: { token: createSecret() } }),
     {
-      message: /^METRICS_TOKEN was not set at the start/,
+      message: /^metrics\.token was not set at the start/,
     },
   )
   server.reload({ ...options, playbackSecret })

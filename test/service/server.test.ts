@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { completeSettings } from '../../src/config/complete-settings.ts'
+import { createServer, createService } from '../../src/create-server.ts'
 import { createLogger } from '../../src/logger.ts'
 import { explainAddress } from '../../src/service/bind-error.ts'
 import type { LocalService } from '../../src/service/cluster.ts'
@@ -78,29 +79,48 @@ t.test('names the setting of a port in use, and leaves nothing running', async (
   const { httpPort, srtPort } = server
   await t.rejects(startService(t, { http: { port: httpPort } }), {
     code: 'ADDRESS_IN_USE',
-    message: `port ${httpPort} on 127.0.0.1 is in use: choose another HTTP_PORT`,
+    message: `port ${httpPort} on 127.0.0.1 is in use: choose another http.port`,
   })
   await t.rejects(startService(t, { srt: { port: srtPort } }), {
-    message: /choose another SRT_PORT/,
+    message: /choose another srt\.port/,
   })
+})
+
+t.test('messages name the options of the library, and the variables of a command', async (t) => {
+  const lines: string[] = []
+  const logger = createLogger('warn', { write: (line) => void lines.push(line) })
+  const secrets = { hmacSecret: 'short', jwtSecret: 'short as well' }
+  const { server } = await startService(t, { logger, ...secrets })
+  t.match(lines[0], /"hmacSecret has fewer than 32 characters/)
+  t.throws(() => server.reload({ ...secrets, hls: { partMs: 1, segmentSec: 0 } }), {
+    code: 'CONFIG_INVALID',
+    message:
+      /^several settings are wrong:\n  hls\.segmentSec is 0: .*\n  hls\.partMs is 1: expected [^A-Z]*$/,
+  })
+  const options = { ...secrets, http: { workers: 2, port: 0 } }
+  const refusal = (message: RegExp) => ({ code: 'CONFIG_INVALID', message })
+  await t.rejects(createServer(options), refusal(/^http\.port is 0, http\.workers is 2: expected /))
+  await t.rejects(createService(options), refusal(/^HTTP_PORT is 0, HTTP_WORKERS is 2: expected /))
+  options.http.port = 8080
+  await t.rejects(createServer(options), refusal(/^http\.workers is 2: expected 0/))
 })
 
 t.test('rejects an address that is not of this machine', async (t) => {
   // Addresses of the blocks for documentation (RFC 3849, RFC 5737).
   await t.rejects(startService(t, { srt: { host: '127.0.0.1,2001:db8::1' } }), {
     code: 'CONFIG_INVALID',
-    message: /^SRT_HOST: 2001:db8::1 cannot be bound; expected addresses of this machine, /,
+    message: /^srt\.host: 2001:db8::1 cannot be bound; expected addresses of this machine, /,
   })
   await t.rejects(startService(t, { http: { host: '203.0.113.254' } }), {
     code: 'CONFIG_INVALID',
-    message: /^HTTP_HOST: 203\.0\.113\.254 cannot be bound; expected addresses of this machine, /,
+    message: /^http\.host: 203\.0\.113\.254 cannot be bound; expected addresses of this machine, /,
   })
 })
 
 t.test('rejects a folder of slates that is absent', async (t) => {
   await t.rejects(startService(t, { slateDir: '/absent' }), {
     code: 'CONFIG_INVALID',
-    message: /^SLATE_DIR is "\/absent": expected a folder that the service can read \(ENOENT\)$/,
+    message: /^slateDir is "\/absent": expected a folder that the service can read \(ENOENT\)$/,
   })
 })
 

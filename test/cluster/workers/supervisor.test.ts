@@ -235,6 +235,6 @@ t.test('the library refuses workers', async (t) => {
   const secrets = { hmacSecret: 'h'.repeat(32), jwtSecret: 'j'.repeat(32) }
   await t.rejects(createServer({ ...secrets, http: { workers: 1 } }), {
     code: 'CONFIG_INVALID',
-    message: /HTTP_WORKERS is 1: expected 0/,
+    message: /^http\.workers is 1: expected 0/,
   })
 })

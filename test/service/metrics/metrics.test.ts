@@ -82,7 +82,7 @@ t.test('names the setting of a port that is in use', async (t) => {
   await startService(t, { metrics: { port } })
   await t.rejects(startService(t, { metrics: { port } }), {
     code: 'ADDRESS_IN_USE',
-    message: `port ${port} on 127.0.0.1 is in use: choose another METRICS_PORT`,
+    message: `port ${port} on 127.0.0.1 is in use: choose another metrics.port`,
   })
 })
 
