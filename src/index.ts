@@ -3,9 +3,9 @@
  *
  * @module
  */
-export { createServer } from './create-server.ts'
+export { createServer, type LiveStream, type Server, type ServerEvents } from './library.ts'
 export type { ServerOptions } from './service/open-server.ts'
-export type { CloseOptions, Server } from './service/server.ts'
+export type { CloseOptions } from './service/server.ts'
 export { signPlaybackToken, type PlaybackTokenOptions } from './auth/playback-token.ts'
 export { MillraceError, type ErrorCode } from './errors.ts'
 export { RejectCode } from './srt/wire/reject-code.ts'
@@ -13,13 +13,13 @@ export type { PlayableStream, PlaybackSource, StreamFile } from './playback/play
 export type { StartedStream, StreamPage, StreamRecord } from './api/records.ts'
 export type { KickRequest, ListRequest, StartRequest, StopRequest } from './api/requests.ts'
 export type { Logger } from './logger.ts'
-export type { Encoder } from './stream/publication.ts'
+export type { ConnectedEncoder as Encoder } from './stream/publication.ts'
 export type { HttpReport } from './http/guard/http-report.ts'
 export type { ServiceReport } from './api/records.ts'
 export type { Availability, DeliveryDirectives } from './hls/store/delivery-directives.ts'
 export type { StreamFiles } from './hls/store/file-store.ts'
 export type { Segment } from './hls/store/segment.ts'
-export type { LiveStream, StreamEvents } from './stream/live-stream.ts'
+export type { StreamEvents } from './stream/live-stream.ts'
 export type {
   ConnectionReport,
   PlaylistReport,

@@ -114,6 +114,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['webhook', 'binary', 'timing', 'errors.ts', 'logger.ts'],
   ],
   'create-server.ts': ['service', 'cluster', 'config', 'errors.ts', 'logger.ts'],
+  'library.ts': ['create-server.ts', 'api', 'hls', 'playback', 'service', 'stream'],
   'index.ts': ['*'],
   cli: [
     ...[

@@ -16,7 +16,12 @@ import type { Segment } from '../hls/store/segment.ts'
 import type { DemuxerOutput } from '../mpegts/demux/demuxer.ts'
 import type { Track } from '../mpegts/track.ts'
 import type { Demuxed } from './payload-log.ts'
-import { Publication, type Encoder, type LeaveReason } from './publication.ts'
+import {
+  Publication,
+  type ConnectedEncoder,
+  type Encoder,
+  type LeaveReason,
+} from './publication.ts'
 import type {
   EncoderSource,
   InterruptionReason,
@@ -50,18 +55,12 @@ import { workOfInsertion, workOfPackaging, workOfPlacing, workOfSamples } from '
  */
 const MAX_REPEATED_MS = 3000
 
+/** Events of a stream. */
 export interface StreamEvents {
   /** A segment is complete. The cache shares its bytes, which must not be changed. */
   segment: [segment: Segment]
-  /**
-   * The checkpoint has changed. A segment is in it when it begins, before any part of it can be read. Emitted once for all
-   * changes of a command.
-   */
-  checkpoint: [change: CheckpointChange]
-  /** The settings that may change while it runs were given, for the first time or again. */
-  configured: []
   /** An encoder connected. */
-  publish: [encoder: Encoder]
+  publish: [encoder: ConnectedEncoder]
   /** The playlist is playable and grows. Emitted again after an interruption or a replacement of the encoder. */
   live: []
   /** An encoder that was not on air disconnected. */
@@ -80,10 +79,21 @@ export interface StreamEvents {
   end: [event: { reason: StopReason }]
 }
 
+/** Events of a stream, with those that are for the service alone. */
+interface AllStreamEvents extends StreamEvents {
+  /**
+   * The checkpoint has changed. A segment is in it when it begins, before any part of it can be read. Emitted once for all
+   * changes of a command.
+   */
+  checkpoint: [change: CheckpointChange]
+  /** The settings that may change while it runs were given, for the first time or again. */
+  configured: []
+}
+
 /**
  * Commands: `configure`, `switchSource`, `renewKey`, `publish`, `disconnect`, `read`, `unread`, `closeReaders`,
  * `reportPush`, `reportInterruption`, `warn`, `endWarning`, and `tick` about 4 times a second; at the end `stop`, `discard`,
- * or `leave` alone. All else are queries. Events: `StreamEvents`.
+ * or `leave` alone. All else are queries. Events: `AllStreamEvents`.
  *
  * ```
  * payloads ─► Publication ─┬─► SteadyTracks ─► Packager ─► LivePresentation ─► files
@@ -93,7 +103,7 @@ export interface StreamEvents {
  *
  * The work budget of the source pays for each stage.
  */
-export class LiveStream extends EventEmitter<StreamEvents> {
+export class LiveStream extends EventEmitter<AllStreamEvents> {
   readonly id: string
   /** Identifies what is between a start and a stop, whichever processes serve it. */
   readonly run: string

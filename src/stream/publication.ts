@@ -18,23 +18,28 @@ import type { Demuxed } from './payload-log.ts'
 import { TrackBitrates } from './track-bitrates.ts'
 import { GAP_US, PAYLOAD_US, workOfMedia, workOfStats, type WorkBudget } from './work-budget.ts'
 
-/** Encoder of a publication, independent of its transport. */
-export interface Encoder {
+/** An encoder that has connected. */
+export interface ConnectedEncoder {
   /** Which of the stream's encoders it is; default: the main one. */
   readonly source?: EncoderSource
+  /** Id of its stream key. */
+  readonly keyId?: string
+  /** Its connection, with counters since it was established. */
+  report(): PublisherReport
+}
+
+/** Encoder of a publication, independent of its transport. */
+export interface Encoder extends ConnectedEncoder {
   /** Program selected in the encoder's stream key. */
   readonly program?: ProgramChoice
   /** Expiry of the encoder's stream key, in milliseconds since 1970; undefined: it has none. */
   readonly keyExpiresAtMs?: number
-  /** Id of that key. */
-  readonly keyId?: string
   /** Time at which the encoder's latest packet arrived, in microseconds of `Clock.nowUs`. */
   readonly lastPacketUs: number
   /** The same for its latest packet of media; default: all of them are. */
   readonly lastDataUs?: number
   /** Size of the payloads that were received but not pushed; default 0. */
   readonly queuedBytes?: number
-  report(): PublisherReport
   /** Disconnects the encoder. Calls `Publication.end` before it returns, unless that was called before. */
   close(): void
 }

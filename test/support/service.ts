@@ -5,7 +5,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import { ApiError, Client, type EndpointName, type RequestBody } from '../../src/client/index.ts'
-import { createServer, type Server, type ServerOptions } from '../../src/index.ts'
+import { createServer } from '../../src/create-server.ts'
+import type { ServerOptions } from '../../src/index.ts'
+import type { Server } from '../../src/service/server.ts'
 import { checkDescribed } from './api-description.ts'
 
 interface Test {

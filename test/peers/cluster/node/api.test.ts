@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import type { EndpointName } from '../../../../src/api/endpoints.ts'
-import type { Server } from '../../../../src/index.ts'
+import type { Server } from '../../../../src/service/server.ts'
 import { encodeTo, startCluster } from '../../support/cluster.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { callApi, tryApi } from '../../../support/service.ts'

@@ -2,7 +2,7 @@
  * Backup of segments: what viewers at an edge see of a stream that another node continues, or a new process.
  */
 import t, { type Test } from 'tap'
-import type { Server } from '../../../../src/index.ts'
+import type { Server } from '../../../../src/service/server.ts'
 import {
   encodeTo,
   killNode,

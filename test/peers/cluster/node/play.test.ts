@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import { connect } from '../../../../src/srt/index.ts'
-import type { Server } from '../../../../src/index.ts'
+import type { Server } from '../../../../src/service/server.ts'
 import { encodeTo, startCluster } from '../../support/cluster.ts'
 import { callApi } from '../../../support/service.ts'
 import { requireTool } from '../../support/tools.ts'

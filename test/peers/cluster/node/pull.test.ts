@@ -2,7 +2,7 @@
  * A source that a cluster calls: one node does, and another one takes over with the stream.
  */
 import t from 'tap'
-import type { Server } from '../../../../src/index.ts'
+import type { Server } from '../../../../src/service/server.ts'
 import { encodeTo, killNode, startCluster, watchStream } from '../../support/cluster.ts'
 import { ask } from '../../support/redis.ts'
 import { freePort } from '../../../support/free-port.ts'

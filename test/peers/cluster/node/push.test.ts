@@ -2,7 +2,7 @@
  * A listener that a cluster sends to: the owner of the stream does, and the next one takes over with the stream.
  */
 import t, { type Test } from 'tap'
-import type { Server } from '../../../../src/index.ts'
+import type { Server } from '../../../../src/service/server.ts'
 import { createListener } from '../../../../src/srt/index.ts'
 import { encodeTo, killNode, startCluster } from '../../support/cluster.ts'
 import { ask } from '../../support/redis.ts'

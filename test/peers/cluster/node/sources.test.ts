@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import type { EndpointName } from '../../../../src/api/endpoints.ts'
-import type { Server } from '../../../../src/index.ts'
+import type { Server } from '../../../../src/service/server.ts'
 import { createLogger } from '../../../../src/logger.ts'
 import { connect } from '../../../../src/srt/index.ts'
 import { encodeTo, startCluster } from '../../support/cluster.ts'

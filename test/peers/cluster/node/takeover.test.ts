@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../../src/timing/clock.ts'
 import { NODE_CALL, NodeCalls } from '../../../../src/auth/node-calls.ts'
-import type { Server } from '../../../../src/index.ts'
+import type { Server } from '../../../../src/service/server.ts'
 import {
   complaintsButOfWindow,
   encodeTo,

@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import type { EndpointName } from '../../../../src/api/endpoints.ts'
-import type { Server } from '../../../../src/index.ts'
+import type { Server } from '../../../../src/service/server.ts'
 import { encodeTo, linkTo, startCluster } from '../../support/cluster.ts'
 import { callApi } from '../../../support/service.ts'
 import { ask } from '../../support/redis.ts'
