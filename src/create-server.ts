@@ -5,11 +5,12 @@
  * @module
  */
 import { completeSettings, configWarnings } from './config/complete-settings.ts'
+import type { Config } from './config/schema.ts'
 import { inOptionNames, renameIn } from './config/option-names.ts'
 import type { JoinCluster } from './service/cluster.ts'
 import { MillraceError } from './errors.ts'
 import { openLogger } from './logger.ts'
-import { openServer, type ServerOptions } from './service/open-server.ts'
+import { openServer, type ProgramOptions, type ServerOptions } from './service/open-server.ts'
 import { Server, type ServerParts } from './service/server.ts'
 
 /**
@@ -17,8 +18,10 @@ import { Server, type ServerParts } from './service/server.ts'
  *
  * @throws {MillraceError} `CONFIG_INVALID`, or `ADDRESS_IN_USE` with the address
  */
-export function createServer(options: ServerOptions): Promise<Server> {
-  return startAlone(options, { nameSettings: inOptionNames })
+export function createServer({ http, ...others }: ServerOptions): Promise<Server> {
+  const isPortless = http === false
+  const options = { ...others, ...(http && { http }) }
+  return startAlone(options, { isPortless, nameSettings: inOptionNames })
 }
 
 /**
@@ -26,7 +29,7 @@ export function createServer(options: ServerOptions): Promise<Server> {
  *
  * @throws {MillraceError} see `createServer`
  */
-export function createService(options: ServerOptions): Promise<Server> {
+export function createService(options: ProgramOptions): Promise<Server> {
   return startAlone(options)
 }
 
@@ -37,25 +40,21 @@ export function createService(options: ServerOptions): Promise<Server> {
  * @param socketPath  in a directory that no other user can open
  * @throws {MillraceError} see `createServer`
  */
-export function createIngest(options: ServerOptions, socketPath: string): Promise<Server> {
+export function createIngest(options: ProgramOptions, socketPath: string): Promise<Server> {
   return start(options, { socketPath })
 }
 
-async function startAlone(options: ServerOptions, parts: ServerParts = {}): Promise<Server> {
+async function startAlone(options: ProgramOptions, parts: ServerParts = {}): Promise<Server> {
   const server = await start(options, parts)
   server.announce()
   return server
 }
 
-async function start(options: ServerOptions, parts: ServerParts): Promise<Server> {
-  const { socketPath, nameSettings = (message) => message } = parts
+async function start(options: ProgramOptions, parts: ServerParts): Promise<Server> {
+  const { nameSettings = (message) => message } = parts
   try {
     const config = completeSettings(options)
-    const { workers } = config.http
-    if (workers > 0 && socketPath === undefined) {
-      const message = `HTTP_WORKERS is ${workers}: expected 0, since only \`millrace serve\` starts workers`
-      throw new MillraceError('CONFIG_INVALID', { message })
-    }
+    refuse(config, parts)
     const logger = options.logger ?? openLogger(config)
     for (const warning of configWarnings(config)) logger.warn(nameSettings(warning))
     const joinCluster = config.redisUrl === '' ? undefined : await loadCluster()
@@ -63,6 +62,23 @@ async function start(options: ServerOptions, parts: ServerParts): Promise<Server
   } catch (error) {
     throw renameIn(error, nameSettings)
   }
+}
+
+/** @throws {MillraceError} `CONFIG_INVALID` for settings that do not go with where requests come from */
+function refuse(config: Config, { socketPath, isPortless = false }: ServerParts): void {
+  const { workers } = config.http
+  if (workers > 0 && socketPath === undefined)
+    throw invalid(
+      `HTTP_WORKERS is ${workers}: expected 0, since only \`millrace serve\` starts workers`,
+    )
+  if (isPortless && config.public.url === '')
+    throw invalid('PUBLIC_URL is not set and http is false: expected the URL of the application')
+  if (isPortless && config.redisUrl !== '' && config.nodeUrl === '')
+    throw invalid('NODE_URL is not set and http is false: expected a URL for the other nodes')
+}
+
+function invalid(message: string): MillraceError {
+  return new MillraceError('CONFIG_INVALID', { message })
 }
 
 /** The client of Redis is loaded by nodes of a cluster alone. */

@@ -3,7 +3,13 @@
  *
  * @module
  */
-export { createServer, type LiveStream, type Server, type ServerEvents } from './library.ts'
+export {
+  createServer,
+  type LiveStream,
+  type RequestHandler,
+  type Server,
+  type ServerEvents,
+} from './library.ts'
 export type { ServerOptions } from './service/open-server.ts'
 export type { CloseOptions } from './service/server.ts'
 export { signPlaybackToken, type PlaybackTokenOptions } from './auth/playback-token.ts'

@@ -4,6 +4,7 @@
  * @module
  */
 import type { EventEmitter } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { StreamControl } from './api/control.ts'
 import type { EncoderSource, StreamPage, StreamRecord, StreamReport } from './api/records.ts'
 import type { KickRequest, ListRequest } from './api/requests.ts'
@@ -25,6 +26,17 @@ export function createServer(options: ServerOptions): Promise<Server> {
   return createInternalServer(options) as Promise<Server>
 }
 
+/**
+ * Handler of requests for `node:http`, Express and Connect. It answers at any time.
+ *
+ * @param next  called for a request for which there is no route, of which nothing was read; default: it gets 404
+ */
+export type RequestHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next?: () => void,
+) => void
+
 /** Events of a server. */
 export interface ServerEvents {
   /** A stream with events of its own was started, resumed, or taken over from another node. */
@@ -38,7 +50,12 @@ export interface ServerEvents {
 export interface Server extends EventEmitter<ServerEvents>, StreamControl, PlaybackSource {
   /** The calls of the API, as `HTTP_PORT` has them: in a cluster, for the streams of all nodes. */
   readonly control: StreamControl
-  /** TCP port of the HTTP server. */
+  /**
+   * Answers a request that came to a server of the application as `http.port` does. Keeps its `this`: it can be passed to
+   * `createServer` of `node:http`, and to `use` of Express and Connect, before anything that reads bodies.
+   */
+  readonly handler: RequestHandler
+  /** TCP port of the HTTP server; 0 with `http: false`. */
   readonly httpPort: number
   /** UDP port of the SRT listener. */
   readonly srtPort: number

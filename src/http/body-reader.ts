@@ -21,6 +21,11 @@ const FREE_CAPACITY_BYTES = 2 * 1024
 /** Maximum total capacity of all bodies, each less FREE_CAPACITY_BYTES. */
 const MAX_SHARED_BYTES = 16 * 1024 * 1024
 
+/** An application has read it, so that its bytes cannot be verified. */
+const ALREADY_READ = new MillraceError('REQUEST_MALFORMED', {
+  message: 'the request body was read before: pass requests to Millrace before they are parsed',
+})
+
 /** One instance for all requests of a service. */
 export class BodyReader {
   readonly #maxBytes: number
@@ -39,6 +44,7 @@ export class BodyReader {
    * @throws {MillraceError} `BODY_TOO_LARGE`, `TOO_MANY_BODIES`, `REQUEST_MALFORMED`; the rest of the body is not read
    */
   async read(payload: Readable, contentLength = '0'): Promise<Buffer> {
+    if (payload.readableEnded) throw ALREADY_READ
     if (Number(contentLength) > this.#maxBytes) throw this.#tooLarge()
     let body: Buffer = Buffer.allocUnsafeSlow(MIN_CAPACITY_BYTES)
     let sizeBytes = 0

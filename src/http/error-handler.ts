@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { STATUS_CODES, type ServerResponse } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
@@ -29,12 +29,22 @@ export function createErrorHandler(logger: Logger) {
 
 const ROUTE_NOT_FOUND = new MillraceError('ROUTE_NOT_FOUND')
 
+const others = new WeakMap<IncomingMessage, () => void>()
+
+/** Leaves a request for which `notFoundHandler` has no route to another handler. */
+export function passUnknown(request: IncomingMessage, next: () => void): void {
+  others.set(request, next)
+}
+
 export function notFoundHandler(
-  _request: FastifyRequest,
+  { raw }: FastifyRequest,
   reply: FastifyReply,
   headers: Headers = [],
 ): void {
-  writeRefusal(reply.hijack().raw, ROUTE_NOT_FOUND, headers)
+  const response = reply.hijack().raw
+  const next = others.get(raw)
+  if (next === undefined) writeRefusal(response, ROUTE_NOT_FOUND, headers)
+  else next()
 }
 
 /**

@@ -68,6 +68,8 @@ export interface AppOptions extends ApplicationOptions {
   readonly remote?: RemoteStreams | undefined
   /** Calls of other nodes at this one; default: none. */
   readonly nodeRoutes?: NodeRoutes | undefined
+  /** Whether `/` says what there is; default: true. */
+  readonly hasFrontPage?: boolean
   /** Receives a line for each API call that changes something; default: none is written. */
   readonly auditLogger?: Logger
 }
@@ -79,7 +81,7 @@ export interface AppOptions extends ApplicationOptions {
 export function buildApp(options: AppOptions): FastifyInstance {
   const { control, dashboard, playback, playbackTokens: tokens, metrics } = options
   const { apiFrom, apiRate = 0, listUnreadyReasons = () => [] } = options
-  const { frameAncestors, remote } = options
+  const { frameAncestors, remote, hasFrontPage = true } = options
   const routes = playback && new PlaybackRoutes(routesOptions(playback, options))
   const app = createApp({ ...options, ...(routes && { before: routes.handle }) })
   app.addHook('preClose', async () => routes?.close())
@@ -115,7 +117,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
       void internal.register(metricsPlugin, { prefix: '/metrics', ...metrics })
   })
   const [hasPlayback, hasApi] = [playback !== undefined, control !== undefined]
-  if (hasPlayback || hasApi) {
+  if (hasFrontPage && (hasPlayback || hasApi)) {
     const [hasTokens, hasDashboard] = [tokens !== undefined, dashboard !== undefined]
     addFrontPage(app, { hasPlayback, hasTokens, hasApi, hasDashboard })
   }

@@ -5,6 +5,7 @@
  */
 import type { Journal } from '../admin/journal.ts'
 import { uncachedMemoryBeside } from '../playback/uncached-memory.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIPv6 } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { PlaybackTokens, signPlaybackToken } from '../auth/playback-token.ts'
@@ -14,6 +15,7 @@ import type { HttpReport } from '../http/guard/http-report.ts'
 import type { PlaybackSource } from '../playback/playback-source.ts'
 import type { StreamControl } from '../api/control.ts'
 import { buildApp, type AppOptions } from './app.ts'
+import { passUnknown } from '../http/error-handler.ts'
 import { HttpGuard, type HttpLimits } from '../http/guard/http-guard.ts'
 import { maxOpenConnections } from '../http/guard/open-files.ts'
 import { withRemote } from '../playback/remote-streams.ts'
@@ -44,6 +46,8 @@ interface HttpServersOptions {
   readonly cluster?: Pick<Cluster, 'fenceOf' | 'routes' | 'playback'> | undefined
   /** Unix socket for workers in place of `HTTP_HOST` and `HTTP_PORT`, which they serve; default: none. */
   readonly socketPath?: string | undefined
+  /** Whether `handle` alone takes the requests of `HTTP_PORT`; default: false. */
+  readonly isPortless?: boolean | undefined
 }
 
 /** Limits of the ports of the API and of metrics. */
@@ -66,7 +70,7 @@ interface Listening {
   readonly port: number
 }
 
-/** Calling order: `listen`, then `close` or `abandon`. */
+/** Calling order: `listen`, `handle` for requests that came to a server of the application, then `close` or `abandon`. */
 export class HttpServers {
   /** Edges on other machines, from their reports. */
   readonly edges: Edges
@@ -87,7 +91,7 @@ export class HttpServers {
         readTokens: () => settings.secrets.metrics,
       },
     }
-    const { journal, socketPath, cluster } = options
+    const { journal, socketPath, isPortless = false, cluster } = options
     const calls = nodeCallsOf(settings)
     const readPlaybackSecrets = () => settings.secrets.playback
     const dashboard = journal && {
@@ -129,6 +133,8 @@ export class HttpServers {
       nodeRoutes: calls && { ...cluster?.routes, [EDGE_REPORT]: takeReport },
       remote: cluster?.playback,
       ...(!hasApiPort && apiParts),
+      // `/` belongs to the application.
+      hasFrontPage: !isPortless,
     })
     const internal = (
       setting: Listening['setting'],
@@ -146,9 +152,10 @@ export class HttpServers {
     ]
   }
 
-  /** TCP port of playback and, unless it has its own, the API. */
+  /** TCP port of playback and, unless it has its own, the API; 0 without one. */
   get port(): number {
-    return portOf(this.#main) ?? this.#options.settings.config.http.port
+    const { isPortless, settings } = this.#options
+    return portOf(this.#main) ?? (isPortless ? 0 : settings.config.http.port)
   }
 
   /**
@@ -165,11 +172,15 @@ export class HttpServers {
   }
 
   async listen(): Promise<void> {
-    const { settings, socketPath } = this.#options
+    const { settings, socketPath, isPortless } = this.#options
     const { http, apiHost } = settings.config
     for (const { app, setting, port } of this.#servers) {
       if (setting === 'HTTP' && socketPath !== undefined) {
         await app.listen({ path: socketPath })
+        continue
+      }
+      if (setting === 'HTTP' && isPortless) {
+        await app.ready()
         continue
       }
       const isInternal = setting !== 'HTTP' && apiHost !== ''
@@ -177,6 +188,16 @@ export class HttpServers {
       const hostSetting = isInternal ? 'API_HOST' : 'HTTP_HOST'
       await listenAt(app, { setting, host, port, hostSetting })
     }
+  }
+
+  /**
+   * Answers a request as `HTTP_PORT` does.
+   *
+   * @param next  answers a request for which there is no route; default: it is refused
+   */
+  handle(request: IncomingMessage, response: ServerResponse, next?: () => void): void {
+    if (next !== undefined) passUnknown(request, next)
+    this.#main.server.emit('request', request, response)
   }
 
   /** See `CertificateSource.reload`. */
@@ -190,6 +211,8 @@ export class HttpServers {
 
   async close(): Promise<void> {
     await Promise.all(this.#servers.map(({ app }) => app.close()))
+    // Fastify does not close a server that has never listened, at whose end the guard ends its timers.
+    if (this.#options.isPortless) this.#main.server.close()
   }
 
   /** Closes the ports at once, with all connections. */
@@ -210,17 +233,17 @@ export class HttpServers {
 
   /** URL at which this machine itself plays a stream, with a token where viewers need one. */
   #loopbackUrl(streamId: string): string {
-    const { config, secrets } = this.#options.settings
+    const { settings, isPortless } = this.#options
+    const { config, secrets } = settings
     const { host } = config.http
     const address = isWildcard(host) ? (host === '::' ? '::1' : '127.0.0.1') : host
     const [secret] = secrets.playback
     const expiresAt = new Date(systemClock.wallMs() + LOOPBACK_TOKEN_MS)
     const token = secret && `/t/${signPlaybackToken({ streamId, secret, expiresAt })}`
     const scheme = config.tls.cert === '' ? 'http' : 'https'
-    const url = new URL(`${scheme}://${isIPv6(address) ? `[${address}]` : address}`)
-    url.port = String(this.port)
-    url.pathname = `${token ?? ''}/video/${streamId}/master.m3u8`
-    return url.href
+    const own = `${scheme}://${isIPv6(address) ? `[${address}]` : address}:${this.port}`
+    const base = isPortless ? config.public.url.replace(/\/+$/, '') : own
+    return new URL(`${base}${token ?? ''}/video/${streamId}/master.m3u8`).href
   }
 
   /** Playback for viewers. */

@@ -8,9 +8,18 @@ import type { GivenSettings } from '../config/schema.ts'
 import type { Logger } from '../logger.ts'
 import { explainAddress } from './bind-error.ts'
 
-export interface ServerOptions extends GivenSettings {
+export interface ProgramOptions extends GivenSettings {
   /** Receives log lines; default: standard output, by `logFormat` and `logLevel`. */
   readonly logger?: Logger
+}
+
+/** Options of `createServer`: the settings of docs/settings.md, of which `hmacSecret` and `jwtSecret` are required. */
+export interface ServerOptions extends Omit<ProgramOptions, 'http'> {
+  /**
+   * Port of playback and API; false: none, and `Server.handler` takes their requests from a server of the application, at
+   * `public.url`.
+   */
+  readonly http?: ProgramOptions['http'] | false
 }
 
 interface Server {

@@ -86,6 +86,8 @@ export interface ServerParts {
   readonly socketPath?: string | undefined
   /** Default: there is no cluster. */
   readonly joinCluster?: JoinCluster | undefined
+  /** Whether `handler` alone takes the requests of `HTTP_PORT`; default: false. */
+  readonly isPortless?: boolean | undefined
   /** Rewrites messages about settings; default: they have the names of the environment. */
   readonly nameSettings?: NameSettings | undefined
 }
@@ -275,6 +277,7 @@ export class Server
       logger: this.#logger,
       auditLogger: limitLines(logger, systemClock, AUDIT_LIMITS),
       socketPath: parts.socketPath,
+      isPortless: parts.isPortless,
       cluster: this.#cluster,
     })
   }
@@ -288,6 +291,10 @@ export class Server
   get httpPort(): number {
     return this.#http.port
   }
+
+  /** Answers a request that came to a server of the application, see `HttpServers.handle`. */
+  readonly handler = (...exchange: Parameters<HttpServers['handle']>): void =>
+    this.#http.handle(...exchange)
 
   /** Base of public HTTP URLs, without a slash at the end. */
   get publicUrl(): string {

@@ -123,7 +123,7 @@ t.test('the package works where it was installed into an empty folder', async (t
         writeFileSync(join(home, `library-${index}.ts`), source!)
         return `library-${index}`
       })
-      t.equal(examples.length, 2)
+      t.equal(examples.length, 3)
       const compilerOptions = {
         module: 'nodenext',
         target: 'es2023',

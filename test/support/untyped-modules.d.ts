@@ -77,3 +77,23 @@ declare module '@20minutes/s3rver' {
     callback(): RequestListener
   }
 }
+
+declare module 'express' {
+  import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+
+  interface Request extends IncomingMessage {
+    readonly body: unknown
+  }
+  interface Response extends ServerResponse {
+    status(code: number): this
+    send(body: string): unknown
+    json(body: unknown): unknown
+  }
+  type Handler = (request: Request, response: Response, next: () => void) => void
+  interface Application extends RequestListener {
+    get(path: string, handler: Handler): this
+    use(...handlers: (string | Handler)[]): this
+  }
+  const express: { (): Application; json(): Handler }
+  export default express
+}

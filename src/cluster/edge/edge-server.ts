@@ -25,7 +25,7 @@ import { WORKER_REPORTS, type WorkerReport } from '../../service/viewers/worker-
 import { HttpGuard } from '../../http/guard/http-guard.ts'
 import { CertificateSource } from '../../http/tls/certificate-source.ts'
 import { openLogger, type Logger } from '../../logger.ts'
-import { listenAt, openServer, portOf, type ServerOptions } from '../../service/open-server.ts'
+import { listenAt, openServer, portOf, type ProgramOptions } from '../../service/open-server.ts'
 import { PublicUrls } from '../../service/public-urls.ts'
 import { nodeCallsOf, Settings } from '../../service/settings-in-use.ts'
 
@@ -39,7 +39,7 @@ const REPORT_MS = 1000
  * @throws {MillraceError} `CONFIG_INVALID`, or `ADDRESS_IN_USE` with the address
  */
 export async function createEdgeServer(
-  options: ServerOptions,
+  options: ProgramOptions,
   cluster?: EdgeCluster,
 ): Promise<EdgeServer> {
   const server = await createWorker(options, cluster)
@@ -49,7 +49,7 @@ export async function createEdgeServer(
 
 /** Starts an edge of this machine's ingest process, which alone tells the log that clients can reach the service. */
 export async function createWorker(
-  options: ServerOptions,
+  options: ProgramOptions,
   cluster?: EdgeCluster,
 ): Promise<EdgeServer> {
   const config = completeSettings({ ...options, role: 'edge' })

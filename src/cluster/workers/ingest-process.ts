@@ -4,7 +4,7 @@
  * @module
  */
 import { openLogger } from '../../logger.ts'
-import type { ServerOptions } from '../../service/open-server.ts'
+import type { ProgramOptions } from '../../service/open-server.ts'
 import type { Server } from '../../service/server.ts'
 import { showGuide } from '../../service/startup-guide.ts'
 import { growHeapFast, replaceSettings, startProgram } from '../../service/service-process.ts'
@@ -12,7 +12,7 @@ import type { ChildOptions } from './messages.ts'
 import { runChild, type ChildRole } from './run-child.ts'
 import { removeSocket, removeSocketDirectory } from './socket-directory.ts'
 
-type CreateIngest = (options: ServerOptions, socketPath: string) => Promise<Server>
+type CreateIngest = (options: ProgramOptions, socketPath: string) => Promise<Server>
 
 async function startIngest(
   { name, config, socketPath }: ChildOptions,
