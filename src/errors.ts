@@ -231,6 +231,7 @@ export const NO_STREAM = {
   keysRevoked: 'no such stream; the keys issued for it so far are revoked',
 } as const
 
+/** Code of a `MillraceError`, stable; docs/api-reference.md lists them. */
 export type ErrorCode = keyof typeof REFUSALS
 
 export function isErrorCode(text: unknown): text is ErrorCode {

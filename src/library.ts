@@ -63,9 +63,13 @@ export interface Server extends EventEmitter<ServerEvents>, StreamControl, Playb
   readonly publicUrl: string
   /** Why no new streams are to be sent here; empty when ready. */
   readonly unreadyReasons: readonly UnreadyReason[]
+  /** Disconnects the encoder, which may connect again after `banSec`. */
   kick(streamId: string, request?: KickRequest): StreamRecord
+  /** Puts an encoder on air at its next key frame, and fails back to it from now on. */
   switchSource(streamId: string, source: EncoderSource): StreamRecord
+  /** State, figures, options and warnings of a stream. */
   status(streamId: string): StreamRecord
+  /** A page of the streams in the order of their ids. */
   list(request?: ListRequest): StreamPage
   /** @returns undefined for an unknown stream, or one stopped longer than `hls.lingerSec` ago */
   findStream(streamId: string): LiveStream | undefined

@@ -39,13 +39,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['srt', 'srt/wire', 'srt/crypto', 'srt/handshake', 'srt/connection', 'srt/srtla'],
     ...['timing'],
   ],
-  'srt/index.ts': ['srt', 'srt/wire', 'srt/io'],
+  'srt/index.ts': ['srt', 'srt/wire', 'srt/io', 'timing'],
   codec: ['binary'],
   mpegts: ['codec', 'binary'],
   'mpegts/psi': ['mpegts', 'binary'],
   'mpegts/mux': ['mpegts', 'mpegts/psi', 'binary', 'codec'],
   'mpegts/demux': ['mpegts', 'mpegts/psi', 'mpegts/mux', 'binary', 'codec'],
-  'mpegts/index.ts': ['mpegts', 'mpegts/psi', 'mpegts/demux'],
+  'mpegts/index.ts': ['mpegts', 'mpegts/psi', 'mpegts/demux', 'codec'],
   mp4: ['codec', 'binary'],
   pace: ['mpegts', 'mp4', 'errors.ts'],
   hls: ['mpegts'],
@@ -54,7 +54,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'hls/rendition': ['hls', 'hls/store', 'hls/cut', 'mpegts', 'mp4', 'codec', 'binary'],
   'hls/playlist': ['hls', 'hls/store', 'hls/rendition', 'mpegts', 'codec'],
   'hls/packager.ts': ['hls', 'hls/cut', 'hls/rendition', 'hls/store', 'mpegts'],
-  'hls/index.ts': ['hls', 'hls/packager.ts', 'hls/playlist', 'hls/store'],
+  'hls/index.ts': [
+    ...['hls', 'hls/packager.ts', 'hls/cut', 'hls/playlist', 'hls/rendition', 'hls/store'],
+  ],
   // Records, calls and states that API, library and webhooks share; `calls` serves them.
   api: [
     ...['auth', 'http', 'mpegts', 'hls', 'srt', 'binary', 'timing'],

@@ -21,7 +21,9 @@ import type {
 
 /** Calls of the service, as HTTP and the library make them. All throw `MillraceError`, or reject with it. */
 export interface StreamControl {
+  /** Starts a stream, or issues another key for one that runs. */
   startStream(request: StartRequest): Promise<StartedStream>
+  /** Ends a stream: disconnects its encoders and ends its playlists, which stay for `hls.lingerSec`. */
   stopStream(streamId: string, request?: StopRequest): Promise<StreamRecord>
   /**
    * Refuses a stream key from now on, and disconnects the encoder that has connected with it.
@@ -35,9 +37,10 @@ export interface StreamControl {
   switchSource(streamId: string, source: EncoderSource): StreamRecord | Promise<StreamRecord>
   /** Makes a playlist of a part of an archive. */
   clip(streamId: string, request: ClipRequest): Promise<ClipReport>
+  /** State, figures, options and warnings of a stream. */
   status(streamId: string): StreamRecord | Promise<StreamRecord>
-  /** @returns a page of the streams in the order of their ids */
+  /** A page of the streams in the order of their ids. */
   list(request?: ListRequest): StreamPage | Promise<StreamPage>
-  /** @returns ingest nodes of the cluster; absent without one */
+  /** Ingest nodes of the cluster; absent without one. */
   nodes?(): Promise<readonly ClusterNode[]>
 }

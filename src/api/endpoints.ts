@@ -123,12 +123,15 @@ export const SIGNED_REFUSALS = [
   'REQUEST_EXPIRED',
 ] as const satisfies readonly ErrorCode[]
 
+/** Name of a call of the API: its path below `/api/`. */
 export type EndpointName = keyof typeof ENDPOINTS
 
+/** Body of a call, as it is sent. */
 export type RequestBody<Name extends EndpointName> = OnTheWire<
   Declared<(typeof ENDPOINTS)[Name]['body']>
 >
 
+/** `data` of the answer to a call, as it is sent. */
 export type ResponseData<Name extends EndpointName> = WithNulls<
   OnTheWire<Declared<(typeof ENDPOINTS)[Name]['data']>>
 >

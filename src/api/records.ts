@@ -25,6 +25,7 @@ import { orNull, type Declared } from './wire-names.ts'
  */
 export const STREAM_STATES = ['READY', 'STREAMING', 'INTERRUPTED', 'STOPPED'] as const
 
+/** State of a stream: `READY`, `STREAMING`, `INTERRUPTED` or `STOPPED`; docs/api.md says what leads to them. */
 export type StreamState = (typeof STREAM_STATES)[number]
 
 /** Reason for the state STOPPED. */
@@ -48,11 +49,13 @@ const INTERRUPTION_REASONS = [
 /** How the connection to a listener has ended: by it, by its silence, or by this side. */
 export type PushEndReason = 'shutdown' | 'timeout' | 'closed'
 
+/** Why a stream is interrupted, such as `timeout` or `no-media`; docs/api.md says what they mean. */
 export type InterruptionReason = (typeof INTERRUPTION_REASONS)[number]
 
 /** Encoders of a stream. */
 export const ENCODER_SOURCES = ['main', 'backup'] as const
 
+/** Encoder of a stream: `main` or `backup`. */
 export type EncoderSource = (typeof ENCODER_SOURCES)[number]
 
 /** Where the media of a stream comes from, in order of priority: one at a time is on air. */
@@ -125,6 +128,11 @@ export const StartedStream = titled('StartedStream', {
 
 export type PlaybackUrls = Declared<TObject<typeof PLAYBACK_URLS>>
 
+/**
+ * Answer of start-stream: its URLs and keys, most of them credentials.
+ *
+ * @interface
+ */
 export type StartedStream = Declared<typeof StartedStream>
 
 const Line = Type.Object(
@@ -240,6 +248,11 @@ const Publisher = titled('Publisher', {
 
 type PublisherFields = Declared<typeof Publisher>
 
+/**
+ * What the connection of an encoder over any protocol reports.
+ *
+ * @interface
+ */
 export type ConnectionReport = Pick<
   PublisherFields,
   'remote' | 'bitrateBps' | 'bytesReceived' | 'lines'
@@ -248,7 +261,11 @@ export type ConnectionReport = Pick<
 /** Line of a bonded encoder. */
 export type LineReport = NonNullable<ConnectionReport['lines']>[number]
 
-/** State and counters of an SRT connection. docs/api-reference.md lists the corresponding names in libsrt. */
+/**
+ * State and counters of an SRT connection. docs/api-reference.md lists the corresponding names in libsrt.
+ *
+ * @interface
+ */
 export type SrtCounters = Required<Omit<PublisherFields, keyof ConnectionReport>>
 
 /** Connection of the encoder, with counters since it was established. Has `SrtCounters` if it is an SRT connection. */
@@ -267,7 +284,12 @@ const Source = titled(
   'an encoder of a stream that is connected',
 )
 
-type SourceReport = Omit<Declared<typeof Source>, 'connection'> & {
+/**
+ * An encoder of a stream that is connected.
+ *
+ * @interface
+ */
+export type SourceReport = Omit<Declared<typeof Source>, 'connection'> & {
   readonly connection: PublisherReport
 }
 
@@ -369,6 +391,11 @@ const Track = titled(
   'an elementary stream of the program',
 )
 
+/**
+ * An elementary stream of the program.
+ *
+ * @interface
+ */
 export type TrackReport = Declared<typeof Track>
 
 const Service = titled(
@@ -407,7 +434,11 @@ const Service = titled(
   'load of the process, the same in every record',
 )
 
-/** Load of the process that serves the streams: field `service` of a record. */
+/**
+ * Load of the process that serves the streams: field `service` of a record.
+ *
+ * @interface
+ */
 export type ServiceReport = Declared<typeof Service>
 
 export type ServiceLoad = Omit<ServiceReport, 'http'>
@@ -453,6 +484,11 @@ export const Clip = titled('Clip', {
   gapSec: number('duration of the segments that are missing'),
 })
 
+/**
+ * Where the playlist of a clip is.
+ *
+ * @interface
+ */
 export type ClipReport = Declared<typeof Clip>
 
 /** Archive of a stream. */
@@ -638,7 +674,11 @@ export const StreamRecord = titled('StreamRecord', {
   service: Type.Optional(Service),
 })
 
-/** A stream, and the load of the process that serves it. */
+/**
+ * A stream, and the load of the process that serves it.
+ *
+ * @interface
+ */
 export type StreamRecord = Omit<
   Declared<typeof StreamRecord>,
   'publisher' | 'sources' | 'onAir'
@@ -648,7 +688,11 @@ export type StreamRecord = Omit<
   readonly sources: readonly SourceReport[]
 }
 
-/** What a stream reports of itself, for `status`, webhooks and integrators. */
+/**
+ * What a stream reports of itself, for `status`, webhooks and integrators.
+ *
+ * @interface
+ */
 export type StreamReport = Pick<
   StreamRecord,
   | 'streamId'
@@ -679,8 +723,23 @@ export function checkSource(
     throw new MillraceError('SOURCE_UNAVAILABLE')
 }
 
+/**
+ * The main playlist of a stream, and shortage of memory since the start.
+ *
+ * @interface
+ */
 export type PlaylistReport = StreamRecord['playlist']
+/**
+ * Latency that viewers can expect, and what it consists of.
+ *
+ * @interface
+ */
 export type LatencyReport = NonNullable<StreamRecord['latency']>
+/**
+ * Counters of a stream since its start.
+ *
+ * @interface
+ */
 export type StreamTotals = StreamRecord['totals']
 /** A problem of the source or its connection, for the operator to fix. */
 export type Warning = StreamRecord['warnings'][number]
@@ -693,6 +752,11 @@ export const StreamPage = titled('StreamPage', {
   service: Type.Optional(Service),
 })
 
+/**
+ * A page of streams, with `next` for the page behind it.
+ *
+ * @interface
+ */
 export type StreamPage = Omit<Declared<typeof StreamPage>, 'streams'> & {
   readonly streams: readonly Omit<StreamRecord, 'service' | 'keys'>[]
 }
@@ -712,7 +776,11 @@ export const NodeList = titled('NodeList', {
   ),
 })
 
-/** Ingest node of a cluster. */
+/**
+ * Ingest node of a cluster.
+ *
+ * @interface
+ */
 export type ClusterNode = Declared<typeof NodeList>['nodes'][number]
 
 /** Components of the OpenAPI document, by their titles. */

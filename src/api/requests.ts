@@ -90,7 +90,11 @@ export const StartStreamBody = Type.Object({
   ...requested(STREAM_OPTIONS),
 })
 
-/** The options by their tables, whose comments editors show. */
+/**
+ * The options by their tables, whose comments editors show.
+ *
+ * @interface
+ */
 export type StartRequest = Pick<
   Declared<typeof StartStreamBody>,
   | 'streamId'
@@ -111,6 +115,11 @@ export const StopStreamBody = Type.Object({
   revoke: Type.Optional(flag()),
 })
 
+/**
+ * Options of `Server.stopStream`.
+ *
+ * @interface
+ */
 export type StopRequest = Omit<Declared<typeof StopStreamBody>, keyof typeof OF_STREAM>
 
 export const RevokeKeyBody = Type.Object({
@@ -136,6 +145,11 @@ export const KickBody = Type.Object({
   ),
 })
 
+/**
+ * Options of `Server.kick`.
+ *
+ * @interface
+ */
 export type KickRequest = Omit<Declared<typeof KickBody>, keyof typeof OF_STREAM>
 
 export const SwitchSourceBody = Type.Object({
@@ -165,6 +179,7 @@ export const ClipBody = Type.Object({
   ),
 })
 
+/** Times between which a clip is made of an archive. */
 export interface ClipRequest {
   readonly from: Date
   readonly to: Date
@@ -196,6 +211,11 @@ export const StreamsBody = Type.Object({
   ),
 })
 
+/**
+ * Filter and position of a page of streams.
+ *
+ * @interface
+ */
 export type ListRequest = Omit<Declared<typeof StreamsBody>, 'issuedAt'>
 
 export const NodesBody = Type.Object(SIGNED)

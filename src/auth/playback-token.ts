@@ -12,6 +12,7 @@ import { LRUCache } from 'lru-cache'
 import { networkName } from '../binary/ip-address.ts'
 import type { ErrorCode } from '../errors.ts'
 
+/** What a playback token gives access to. */
 export interface PlaybackTokenOptions {
   readonly streamId: string
   /** Value of `PLAYBACK_SECRET`; the newest of two. */
@@ -55,7 +56,7 @@ export interface PlaybackTokenLimits {
 }
 
 /** Request for a stream with a token. */
-interface TokenUse {
+export interface TokenUse {
   readonly streamId: string
   readonly nowMs: number
   /** Reads the address of the client; called for bound tokens only. */

@@ -22,6 +22,7 @@ interface JudgeOptions {
   readonly onProgress?: ((progress: CheckProgress) => void) | undefined
 }
 
+/** Options of a check of a live stream. */
 export interface CheckOptions extends JudgeOptions {
   /**
    * http or https URL of a multivariant or media playlist, or of a page `/watch/{stream_id}`; may contain a user name and
@@ -38,11 +39,13 @@ export interface CheckOptions extends JudgeOptions {
   readonly record?: string | undefined
 }
 
+/** Options of a check that judges a record. */
 export interface ReplayOptions extends JudgeOptions {
   /** Folder of a record, to be judged again. */
   readonly replay: string
 }
 
+/** What a check has found. */
 export interface CheckResult {
   /** As given, without credentials. */
   readonly url: string
@@ -67,6 +70,7 @@ export interface CheckResult {
   readonly isCutShort: boolean
 }
 
+/** How far a check is. */
 export interface CheckProgress {
   readonly elapsedSec: number
   /** Duration asked for. */

@@ -37,6 +37,7 @@ export const ROLES = [
   'unknown',
 ] as const
 
+/** Purpose of a request, see `Exchange`. */
 export type RequestRole = (typeof ROLES)[number]
 
 const MEDIA_ROLES: ReadonlySet<RequestRole> = new Set(['segment', 'part', 'init'])

@@ -1,7 +1,7 @@
 /**
  * `millrace/check`: what is wrong with a live HLS stream, by clause, with the evidence.
  *
- * @module
+ * @module millrace/check
  */
 export { checkStream, type CheckOptions, type ReplayOptions } from './check-stream.ts'
 export type { CheckResult, CheckProgress as Progress } from './check-stream.ts'

@@ -1,7 +1,7 @@
 /**
  * Client of the signed API, for Node and for browsers: WebCrypto and `fetch`, nothing else.
  *
- * @module
+ * @module millrace/client
  */
 import type { EndpointName, RequestBody, ResponseData } from '../api/endpoints.ts'
 import type { ErrorCode } from '../errors.ts'
@@ -11,6 +11,7 @@ export type { EndpointName, ErrorCode, RequestBody, ResponseData }
 /** Former name of `ResponseData`. */
 export type AnswerData<Name extends EndpointName> = ResponseData<Name>
 
+/** Options of a client. */
 export interface ClientOptions {
   /** Base URL of the service, for example `http://127.0.0.1:8080`. */
   readonly url: string
@@ -24,6 +25,12 @@ export interface ClientOptions {
   readonly onWarning?: (warning: string) => void
   /** Maximum size of a response, in bytes after decompression; default 16 MiB. */
   readonly maxResponseBytes?: number
+}
+
+/** Options of one call. */
+export interface CallOptions {
+  /** Ends the call. */
+  readonly signal?: AbortSignal | null
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000
@@ -59,7 +66,6 @@ export class Client {
 
   /**
    * @param name  path of the endpoint below `/api/`
-   * @param options.signal  ends the call
    * @throws {ApiError} if the service refuses the call, the URL redirects, or the response is larger than `maxResponseBytes`
    * @throws {DOMException} `TimeoutError` after `timeoutMs`
    * @throws {TypeError} if the service cannot be reached, or the page has no WebCrypto: it is neither HTTPS nor local
@@ -67,7 +73,7 @@ export class Client {
   async call<Name extends EndpointName>(
     name: Name,
     body: RequestBody<Name>,
-    { signal = null }: { readonly signal?: AbortSignal | null } = {},
+    { signal = null }: CallOptions = {},
   ): Promise<ResponseData<Name>> {
     const { url, secret, fetch: send = fetch, onWarning } = this.#options
     const { timeoutMs = DEFAULT_TIMEOUT_MS, maxResponseBytes = DEFAULT_MAX_RESPONSE_BYTES } =

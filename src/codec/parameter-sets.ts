@@ -13,6 +13,7 @@ export type VideoCodec = 'h264' | 'h265'
 /** Kinds of parameter sets; each refers to the one listed before it. */
 export type ParameterSetKind = 'vps' | 'sps' | 'pps'
 
+/** A parameter set of a video track. */
 export interface ParameterSet {
   readonly kind: ParameterSetKind
   /** Identifier within the kind: a set replaces the previous one of the same kind and id. */

@@ -48,6 +48,7 @@ type TsRendition = 'main' | `video-${number}` | `audio-${number}`
 /** The numbers begin at 1. */
 export type CmafRendition = `cmaf-video-${number}` | `cmaf-audio-${number}`
 
+/** Name of a rendition in file names: a playlist, and its segments. */
 export type RenditionName = TsRendition | CmafRendition
 
 export function formatOf(name: RenditionName): Format {

@@ -56,6 +56,7 @@ import type { SourceFact } from './source-fact.ts'
 import type { DateRange } from './date-range.ts'
 import type { TargetDurations } from './target-durations.ts'
 
+/** Options of a packager. */
 export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentBytes'> {
   /** Identifies what this process serves of the stream: part of each segment URI, never reused. */
   readonly epoch: string
@@ -210,6 +211,7 @@ export class Packager {
     for (const name of renditions) this.#addWriter(name)
   }
 
+  /** Counters of what was packaged and dropped. */
   get stats(): PackagerStats {
     this.#countDropped()
     return {
@@ -224,6 +226,7 @@ export class Packager {
     return this.#samples
   }
 
+  /** Counters of the work that placing samples took. */
   get placingStats(): Readonly<PlacingStats> {
     return this.#placing
   }

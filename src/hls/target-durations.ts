@@ -4,6 +4,7 @@
  * @module
  */
 
+/** Target durations that a playlist announces. */
 export interface TargetDurations {
   /** EXT-X-TARGETDURATION */
   readonly targetSec: number

@@ -6,6 +6,7 @@
 
 import type { VideoRange } from '../codec/video-parameters.ts'
 
+/** Codec of a track; `unknown` tracks are carried in transport stream. */
 export type Codec =
   'h264' | 'h265' | 'aac' | 'aac-latm' | 'mp3' | 'mp2' | 'ac3' | 'eac3' | 'opus' | 'unknown'
 

@@ -6,15 +6,16 @@
  * await app.register(playback, { prefix: '/video', source: server })
  * ```
  *
- * @module
+ * @module millrace/fastify
  */
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { PlaybackTokens } from '../auth/playback-token.ts'
+import { PlaybackTokens, type PlaybackTokenLimits, type TokenUse } from '../auth/playback-token.ts'
 import { viewerOf, type AccessParams } from './access.ts'
 import { PlaybackHandler, type OnSent, type PlaybackOptions } from './handler.ts'
 import type { PlayableStream, PlaybackSource, StreamFile } from './playback-source.ts'
 
 export { PlaybackTokens }
+export type { PlaybackTokenLimits, TokenUse }
 export type { OnSent, PlayableStream, PlaybackOptions, PlaybackSource, StreamFile }
 
 interface Route {

@@ -34,6 +34,7 @@ import { exchangeOf, WaitingRequests, type WaitEnd } from './waiting-requests.ts
 /** Called for each response with bytes of a file: its stream, the name of the file, and the size of the body. */
 export type OnSent = (stream: PlayableStream, name: string, sizeBytes: number) => void
 
+/** Options of playback: whose streams, and who may watch them. */
 export interface PlaybackOptions {
   /** Queried for each request, with stream ids alone; names have 1 to 160 of their characters, and no leading dot. */
   readonly source: PlaybackSource

@@ -26,11 +26,12 @@ export interface PlaybackSource {
 export type ViewerIdentity = readonly string[]
 
 /** Files of which some are elsewhere: at the origin of an edge, or in an archive. */
-interface FileRefusals {
+export interface FileRefusals {
   /** Why a file that is not there was refused; undefined if that is unknown. */
   refusal(name: string): MillraceError | undefined
 }
 
+/** A stream as playback reads it. */
 export interface PlayableStream {
   readonly status: StreamState
   readonly live: boolean

@@ -73,6 +73,7 @@ const FLUSH_MS = 6000
 /** Maximum number of warnings that wait for the start to succeed: callers on an open port may cause any number. */
 const MAX_EARLY_WARNINGS = 100
 
+/** Options of `Server.close`. */
 export interface CloseOptions {
   /**
    * Time for which playlists stay available after ENDLIST is added, so that players load the tag; in a cluster, time in

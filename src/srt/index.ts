@@ -1,7 +1,7 @@
 /**
  * SRT for live ingest, in pure TypeScript: `createListener` accepts callers, `connect` calls a listener.
  *
- * @module
+ * @module millrace/srt
  */
 export { Caller, connect, type ConnectOptions } from './io/caller.ts'
 export { createListener, Listener, type ListenerOptions } from './io/listener.ts'
@@ -15,6 +15,7 @@ export type {
   PayloadSink,
   SrtConnection,
 } from './types.ts'
+export type { Clock } from '../timing/clock.ts'
 export type { KeyBytes } from './wire/key-material.ts'
 export {
   isPassphrase,

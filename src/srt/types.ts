@@ -33,6 +33,7 @@ export interface ConnectionRequest {
   readonly verifyEncryption: (passphrase?: string) => Promise<SrtError | undefined>
 }
 
+/** What `ListenerOptions.accept` decides about a caller. */
 export type AcceptDecision =
   | {
       readonly sink: PayloadSink
@@ -73,6 +74,7 @@ export interface SrtConnection {
   readonly lastReceivedUs: number
   /** The same for its latest data packet: a peer without media still sends KEEPALIVE. */
   readonly lastDataUs: number
+  /** Counters of the receiving side. */
   stats(): SrtStats
   /**
    * Sends a payload, which must not be changed afterwards.

@@ -12,6 +12,7 @@ import type { Encoder } from './publication.ts'
 /** Time before the expiry of a key from which on its encoder is warned of. */
 const KEY_EXPIRING_SEC = 600
 
+/** The stream key of a connected encoder, which expires soon. */
 export interface ExpiringKey {
   readonly source: EncoderSource
   readonly expiresAt: Date

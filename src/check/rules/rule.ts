@@ -5,15 +5,18 @@
  */
 import type { SubjectName, Subjects } from './subjects.ts'
 
+/** Force of a requirement (RFC 2119). */
 export type Level = 'MUST' | 'SHOULD'
 
 /** Players that a verdict is given for: AVPlayer and Safari, hls.js, Shaka, video.js, Media3 on Android. */
 export const PLAYERS = ['apple', 'hlsjs', 'shaka', 'videojs', 'android'] as const
+/** Name of a player, see `PLAYERS`. */
 export type Player = (typeof PLAYERS)[number]
 
 /** How bad a broken rule is for a player, worst first. */
 export type Severity = 'stops' | 'stalls' | 'degrades'
 
+/** What a player does where a rule is broken. */
 export interface Effect {
   readonly severity: Severity
   /** Sentence in present tense: `Refuses the playlist with error -12642.` */
@@ -32,6 +35,7 @@ export interface Fact {
 /** Two facts of which at most one can be right: a requirement or claim, and what was seen. */
 export type Evidence = readonly [claim: Fact, seen: Fact]
 
+/** A rule as it is printed. */
 export interface RuleText {
   /** Stable name in capitals: `PART_OVER_TARGET`. */
   readonly id: string
@@ -52,4 +56,5 @@ export interface RuleOn<S extends SubjectName> extends RuleText {
   readonly check: (subject: Subjects[S]) => readonly Evidence[]
 }
 
+/** A rule: what it says, and how it is checked. */
 export type Rule = { [S in SubjectName]: RuleOn<S> }[SubjectName]

@@ -21,6 +21,7 @@ import { MEDIA_FORMAT } from './media-format.ts'
 import { MEDIA_TIMELINE } from './media-timeline.ts'
 import { VARIANT_MEDIA } from './variant-media.ts'
 
+/** All rules of the checker. */
 export const RULES: readonly Rule[] = [
   ...TARGET_DURATIONS,
   ...TIMELINE,

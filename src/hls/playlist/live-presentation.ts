@@ -37,6 +37,7 @@ import { describePresentation, type CaptionsPolicy } from './multivariant.ts'
 import { formatMultivariantPlaylist } from './playlist-format.ts'
 import type { RenditionReport } from './playlist.ts'
 
+/** Options of a live presentation. */
 export interface LivePresentationOptions {
   /** Cache for the segments. */
   readonly cache: SegmentCache
@@ -96,6 +97,7 @@ export class LivePresentation implements SegmentOwner {
     return this.#playable ? this.#target : undefined
   }
 
+  /** Memory that the playlists need at least, and that they want. */
   get windowSize(): WindowSize {
     const sizes = [...this.#playlists.values()].map(({ windowSize }) => windowSize)
     return {
@@ -179,7 +181,7 @@ export class LivePresentation implements SegmentOwner {
     this.#options.onRow?.(segment.mediaSequence)
   }
 
-  /** @param renditions  renditions in the multivariant playlists from now on, the first one first */
+  /** Sets the renditions in the multivariant playlists from now on, the first one first. */
   setRenditions(renditions: readonly RenditionName[]): void {
     this.#renditions = renditions
     const [first] = renditions
@@ -188,6 +190,7 @@ export class LivePresentation implements SegmentOwner {
     this.#publish()
   }
 
+  /** Adds a complete segment to the playlist of its rendition. */
   append(segment: Segment, nowMs: number): void {
     this.#playlist(segment.rendition).append(segment, nowMs)
     this.#openIfComplete()

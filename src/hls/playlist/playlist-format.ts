@@ -41,6 +41,7 @@ export function holdBackSec({ targetSec, partTargetSec }: TargetDurations): numb
   )
 }
 
+/** Text of a media playlist. */
 export function formatMediaPlaylist(playlist: MediaPlaylist): string {
   const { segments, skippedSegments, dateRanges } = playlist
   const text = [
@@ -86,6 +87,7 @@ export function formatTail({
   return lowLatency === undefined ? '' : joinLines(formatLiveEdge(lowLatency))
 }
 
+/** Text of a multivariant playlist. */
 export function formatMultivariantPlaylist(playlist: MultivariantPlaylist): string {
   // No EXT-X-INDEPENDENT-SEGMENTS: it would hold for all later segments too (RFC 8216bis 4.4.2.1).
   const lines = ['#EXTM3U']

@@ -6,6 +6,7 @@
 import type { VideoRange } from '../../codec/video-parameters.ts'
 import type { DateRange } from '../date-range.ts'
 
+/** A media playlist (RFC 8216bis 4.4.3). */
 export interface MediaPlaylist {
   /** EXT-X-TARGETDURATION */
   readonly targetDurationSec: number
@@ -33,6 +34,7 @@ export interface MediaPlaylist {
   readonly lowLatency?: LowLatencyTags | undefined
 }
 
+/** What a media playlist has for low latency. */
 export interface LowLatencyTags {
   /** EXT-X-PART-INF: PART-TARGET */
   readonly partTargetSec: number
@@ -72,6 +74,7 @@ export interface RenditionReport {
   readonly lastPart: number | undefined
 }
 
+/** A segment as a media playlist lists it. */
 export interface PlaylistSegment {
   readonly uri: string
   /** EXTINF */
@@ -88,6 +91,7 @@ export interface PlaylistSegment {
   readonly parts?: readonly PlaylistPart[]
 }
 
+/** A multivariant playlist (RFC 8216bis 4.4.6). */
 export interface MultivariantPlaylist {
   /**
    * CLOSED-CAPTIONS of all variants: their captions, or `none` if there certainly are no captions; undefined makes no

@@ -4,6 +4,7 @@
  * @module
  */
 
+/** Delivery directives of a playlist request (RFC 8216bis 6.2.5), and that of an edge. */
 export interface DeliveryDirectives {
   /** `_HLS_msn`: media sequence number that the playlist must have reached. */
   readonly mediaSequence?: number | undefined

@@ -28,6 +28,7 @@ import type { SegmentCache } from './segment-cache.ts'
 import type { StreamFile } from './stream-file.ts'
 import { Waiters } from './waiters.ts'
 
+/** Options of a file store. */
 export interface FileStoreOptions {
   readonly cache: SegmentCache
   /** Owner of the segments in the cache. */
@@ -122,6 +123,7 @@ export class FileStore {
     this.#inits.set(name, file)
   }
 
+  /** Removes an init segment that no segment needs any more. */
   removeInit(name: string): void {
     this.#inits.delete(name)
   }

@@ -55,6 +55,15 @@ const MIN_FREE_BYTES = 16 * 1024 * 1024
 /** Minimum size to recommend, as a multiple of `maxBytes`. */
 const MIN_ADVICE = 5 / 4
 
+/** A segment that is put into the cache. */
+export interface NewSegment {
+  readonly file: StreamFile
+  /** Memory of the objects of its parts; default 0. */
+  readonly partsBytes?: number
+  /** Time of the monotonic clock of the cache. */
+  readonly nowMs: number
+}
+
 /** Times are in milliseconds of a monotonic clock. */
 export class SegmentCache {
   /** Pool of the segments' memory, to which the cache releases each segment that it removes. */
@@ -76,6 +85,7 @@ export class SegmentCache {
     this.slabs = new SlabPool(() => Math.max(minFreeBytes, this.#bytes * FREE_SHARE))
   }
 
+  /** Sizes and counters of the cache. */
   get stats(): SegmentCacheStats {
     const maxBytes = this.#maxBytes
     const neededBytes = Math.ceil(this.#wantedBytes / LISTED_SHARE) + this.#queuedBytes
@@ -100,18 +110,9 @@ export class SegmentCache {
    * Adds a segment, which its owner's playlist lists from now on. The cache owns the chunks, even of a refused segment.
    *
    * @param uri  unique in the process: it contains the epoch of the stream
-   * @param segment.partsBytes  memory of the objects of its parts; default 0
    * @returns false if there is no room for it
    */
-  put(
-    owner: SegmentOwner,
-    uri: string,
-    {
-      file,
-      partsBytes = 0,
-      nowMs,
-    }: { readonly file: StreamFile; readonly partsBytes?: number; readonly nowMs: number },
-  ): boolean {
+  put(owner: SegmentOwner, uri: string, { file, partsBytes = 0, nowMs }: NewSegment): boolean {
     if (this.#entries.has(uri))
       throw new Error(`${uri} is in the cache already: expected a URI of its own`)
     const sizeBytes = totalBytes(file.chunks) + partsBytes
@@ -133,6 +134,7 @@ export class SegmentCache {
     return true
   }
 
+  /** A file that the owner has put, undefined once it was released. */
   get(owner: SegmentOwner, uri: string): StreamFile | undefined {
     const entry = this.#entries.get(uri)
     return entry?.owner === owner ? entry.file : undefined

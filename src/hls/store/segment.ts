@@ -7,6 +7,7 @@ import { totalBytes } from '../../binary/total-bytes.ts'
 import type { Track } from '../../mpegts/track.ts'
 import type { RenditionName } from '../file-names.ts'
 
+/** A segment of a rendition, once it is complete. */
 export interface Segment {
   /** Random identifier of this run of the stream, so that HTTP caches never serve segments of an earlier run. */
   readonly epoch: string

@@ -6,6 +6,7 @@
 
 import { isAudioRendition, isCmafRendition, type RenditionName } from '../file-names.ts'
 
+/** A file of a stream: a playlist, segment, part, init segment or preview. */
 export interface StreamFile {
   readonly contentType: string
   /** Bytes in order. Shared by all readers; must not be changed. */
@@ -24,6 +25,7 @@ export interface StreamFile {
   readonly blocking?: BlockingLimits
 }
 
+/** Limits on responses for which a playlist request waits. */
 export interface BlockingLimits {
   /** Lifetime of the reply in shared caches, in seconds. */
   readonly maxAgeSec: number

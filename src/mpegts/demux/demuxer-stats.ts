@@ -4,6 +4,11 @@
  * @module
  */
 
+/**
+ * Counters of a demuxer.
+ *
+ * @interface
+ */
 export type DemuxerStats = ReturnType<typeof createDemuxerStats>
 
 export function createDemuxerStats() {

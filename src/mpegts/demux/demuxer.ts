@@ -72,6 +72,12 @@ export type DemuxerOutput =
   | { readonly type: 'packets'; readonly pid: number; readonly chunks: readonly Buffer[] }
   | { readonly type: 'splice'; readonly splice: SpliceInfo }
 
+/** Options of a demuxer. */
+export interface DemuxerOptions {
+  /** Program to carry; default: the first one with video. */
+  readonly program?: ProgramChoice
+}
+
 /**
  * Calling order: `push` bytes as they arrive, `gap` when bytes were lost before the next push, `end` once after the
  * last. No input throws: packets that cannot be used are dropped and counted in `stats`.
@@ -97,12 +103,12 @@ export class Demuxer {
   /** Highest DTS of audio since it stepped back. */
   #audioTicks = -Infinity
 
-  /** @param options.program  the program to carry; by default the first one with video */
-  constructor({ program = 'first' }: { readonly program?: ProgramChoice } = {}) {
+  constructor({ program = 'first' }: DemuxerOptions = {}) {
     this.#tables = new TableReader(program, this.#timestamps, this.#stats)
     this.#updateRoutes()
   }
 
+  /** Counters of packets, losses and damage. */
   get stats(): Readonly<DemuxerStats> {
     return this.#stats
   }
@@ -122,7 +128,11 @@ export class Demuxer {
     return this.#tables.programNumbers
   }
 
-  /** @param bytes  any length, at any packet offset; must not be changed afterwards */
+  /**
+   * Takes bytes of the transport stream, and returns what they complete.
+   *
+   * @param bytes  any length, at any packet offset; must not be changed afterwards
+   */
   push(bytes: Buffer): DemuxerOutput[] {
     const outputs: DemuxerOutput[] = []
     for (const run of this.#sync.push(bytes)) this.#demuxRun(run, outputs)

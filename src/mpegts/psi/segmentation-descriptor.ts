@@ -11,6 +11,7 @@
  */
 import { BitReader } from '../../binary/bit-reader.ts'
 
+/** A segmentation descriptor (SCTE 35 10.3.3). */
 export interface Segmentation {
   /** `segmentation_event_id`; the same at the start and the end of a segmentation event. */
   readonly eventId: number

@@ -16,6 +16,7 @@ import { BitReader } from '../../binary/bit-reader.ts'
 import { TIME_MODULUS } from '../timestamps.ts'
 import { decodeSegmentations, type Segmentation } from './segmentation-descriptor.ts'
 
+/** A splice information section (SCTE 35 9.6). */
 export interface SpliceInfo {
   /** The section as sent, CRC_32 included. */
   readonly section: Buffer

@@ -21,6 +21,7 @@ import { MAX_STREAM_ID_BYTES } from '../wire/limits.ts'
 import { MAX_PAYLOAD_BYTES } from '../wire/packet.ts'
 import { enlargeReceiveBuffer, openSocket, transmit } from './socket.ts'
 
+/** Options of `connect`. */
 export interface ConnectOptions {
   readonly host: string
   readonly port: number
@@ -59,6 +60,7 @@ export interface ConnectOptions {
   /** Aborts the handshake; an established connection is not affected. */
   readonly signal?: AbortSignal
   readonly clock?: Clock
+  /** Random bytes for keys, salts and socket ids; default: those of `node:crypto`. */
   readonly random?: (bytes: number) => Buffer
 }
 
@@ -232,6 +234,7 @@ export class Caller {
     return this.#call.send(Buffer.from(payload), this.#clock.nowUs())
   }
 
+  /** Counters of the connection. */
   stats(): SenderStats {
     return this.#call.stats()!
   }

@@ -34,6 +34,7 @@ import {
   transmit,
 } from './socket.ts'
 
+/** Options of `createListener`. */
 export interface ListenerOptions {
   /**
    * Numeric address, or several; `::` also listens on IPv4. On a machine with several addresses, list them: a response
@@ -184,10 +185,12 @@ export class Listener {
     await closed
   }
 
+  /** Number of open connections. */
   get connectionCount(): number {
     return this.#sockets.reduce((sum, { endpoint }) => sum + endpoint.connectionCount, 0)
   }
 
+  /** Counters of all connections, and of what was rejected. */
   stats(): ListenerStats {
     const stats = this.#sockets.map(({ endpoint, srtla }) => {
       const { datagrams, ...counters } = endpoint.stats
@@ -207,7 +210,11 @@ export class Listener {
     return this.#dropMonitor.read(this.#clock.nowUs())
   }
 
-  /** @param finishMs  max time for callers to get what was sent to them; default 0 */
+  /**
+   * Ends all connections and closes the sockets.
+   *
+   * @param finishMs  max time for callers to get what was sent to them; default 0
+   */
   close(finishMs = 0): Promise<void> {
     this.#closing ??= this.#closeAll(finishMs)
     return this.#closing

@@ -8,6 +8,7 @@
 import type { KeyBytes } from '../wire/key-material.ts'
 import { isPassphrase, MAX_STREAM_ID_BYTES, PASSPHRASE_LENGTH } from '../wire/limits.ts'
 
+/** The parts of an SRT URL. */
 export interface SrtUrl {
   /** Name in lower case, or address; an IPv6 address without brackets. */
   readonly host: string

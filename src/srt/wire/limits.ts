@@ -9,6 +9,7 @@ export const MAX_STREAM_ID_BYTES = 512
 
 /** Shortest and longest passphrase that libsrt accepts, in bytes (`SRTO_PASSPHRASE`). */
 export const MIN_PASSPHRASE_BYTES = 10
+/** Longest passphrase (SRT 6.1.5). */
 export const MAX_PASSPHRASE_BYTES = 80
 
 /** Accepted passphrase length, for messages. */

@@ -9,6 +9,7 @@
  * @module
  */
 
+/** Reasons for which an SRT listener rejects a caller (SRT 3.2.1.1, and 2000 and above as applications use them). */
 export const RejectCode = {
   UNKNOWN: 1000,
   SYSTEM: 1001,
@@ -36,4 +37,5 @@ export const RejectCode = {
   CONFLICT: 2409,
 } as const
 
+/** A value of `RejectCode`. */
 export type RejectCode = (typeof RejectCode)[keyof typeof RejectCode]
