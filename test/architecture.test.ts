@@ -158,7 +158,6 @@ const IMPURE = {
   'Date.now|performance.now|process.hrtime': ['timing/clock.ts', 'web/', 'client/'],
   'setTimeout|setInterval|setImmediate': [
     'timing/clock.ts',
-    'timing/time-limit.ts',
     'service/',
     'srt/io/listener.ts',
     'srt/io/caller.ts',

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
 /** A monotonic clock and a wall clock. */
 export interface Clock {
@@ -15,7 +15,7 @@ export interface Clock {
 
 /** Waits, all in milliseconds. */
 export interface Timers {
-  /** Resolves after a time; rejects once the signal aborts. */
+  /** Resolves after a time, with what has arrived by then read first; rejects once the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<unknown>
   /** Calls `task` after each interval. @returns ends the calls */
   every(intervalMs: number, task: () => void): () => void
@@ -89,7 +89,11 @@ export const machineClock: Clock = {
 }
 
 export const machineTimers: Timers = {
-  sleep: (ms, signal) => sleep(ms, undefined, { ...(signal && { signal }) }),
+  async sleep(ms, signal) {
+    await sleep(ms, undefined, { ...(signal && { signal }) })
+    // A turn of the event loop calls its timers, reads sockets, then calls immediates.
+    await nextTurn()
+  },
   every(intervalMs, task) {
     const timer = setInterval(task, intervalMs)
     return () => clearInterval(timer)
