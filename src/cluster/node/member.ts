@@ -4,8 +4,6 @@
  *
  * @module
  */
-import { randomBytes } from 'node:crypto'
-import { machineClock, machineTimers, systemClock } from '../../timing/clock.ts'
 import { MillraceError } from '../../errors.ts'
 import { parsePortRange } from '../../config/setting-types.ts'
 import { ENCODER_SOURCES } from '../../api/records.ts'
@@ -16,23 +14,15 @@ import type { NodeRoutes } from '../../service/node-routes.ts'
 import { sharedSettings } from '../../service/stream-defaults.ts'
 import type { Streams } from '../../service/streams.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
-import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
 import type { WebhookDispatcher } from '../../webhook/dispatcher.ts'
-import { RegistryOwners } from '../edge/registry-owners.ts'
-import { CommandReader } from '../registry/node-commands.ts'
-import { Outboxes } from '../registry/outboxes.ts'
-import { logRegistry, Redis } from '../registry/redis.ts'
 import { decodeOptions } from '../registry/registered-options.ts'
-import { Registry } from '../registry/registry.ts'
 import { Adoption } from './takeover/adoption.ts'
-import { callNode, type CallNode } from './call-node.ts'
 import { Claims, parseYieldRequest, type YieldRequest } from './takeover/claims.ts'
 import { ClusterControl } from './control/cluster-control.ts'
 import { Drain } from './takeover/drain.ts'
-import { ClusterPlayback } from './cluster-playback.ts'
 import { replaceEarlier } from './takeover/gone-nodes.ts'
-import { MediaBackup } from './backup/media-backup.ts'
 import { CLUSTER_FAMILIES } from './node-metrics.ts'
+import { linkNode, type NodeLinks } from './node-links.ts'
 import { NodeLease } from './takeover/node-lease.ts'
 import { OwnedStreams } from './owned/owned-streams.ts'
 import { RegisteredPorts } from './registered/registered-ports.ts'
@@ -44,20 +34,14 @@ import { WebhookOutbox } from './outbox/webhook-outbox.ts'
 const YIELD_WRITE_MS = 400
 const HAND_OVER_MS = 700
 
-/** Size of the media of other nodes in memory, as a part of `CACHE_MAX_MIB` and beside it. */
-const REMOTE_SHARE = 1 / 4
-
 export class ClusterMember implements Cluster {
   readonly control: ClusterControl
   readonly outbox: WebhookOutbox
-  readonly playback: ClusterPlayback
+  readonly playback: Cluster['playback']
   readonly routes: NodeRoutes
   readonly metrics: Cluster['metrics']
-  /** Id of this run of the process. */
-  readonly #node = randomBytes(6).toString('hex')
+  readonly #links: NodeLinks
   readonly #settings: LocalService['settings']
-  readonly #redis: Redis
-  readonly #registry: Registry
   readonly #streams: Streams
   readonly #registered: RegisteredStreams
   readonly #ports: RegisteredPorts
@@ -66,46 +50,40 @@ export class ClusterMember implements Cluster {
   readonly #owned: OwnedStreams
   readonly #claims: Claims
   readonly #adoption: Adoption
-  readonly #commands: CommandReader
-  readonly #backup: MediaBackup | undefined
   readonly #drain: Drain
   /** Empty until `start`. */
   #url = ''
   #isOver = false
 
-  /** Begins to connect to the registry. */
-  constructor({ config, logger, settings, calls, streams, webhooks, ...service }: LocalService) {
-    const { redisUrl, role, hls, maxStreams, clusterBackup, cache } = config
-    const shared = sharedSettings(settings, systemClock)
-    const node = this.#node
-    const call: CallNode = (request) => callNode(calls, request)
-    const redis = new Redis({ url: redisUrl })
-    const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK, maxStreams })
+  /** Begins to connect to the registry. @param links  default: those of this process */
+  constructor(service: LocalService, links = linkNode(service)) {
+    const { config, logger, settings, streams, webhooks } = service
+    const { role, hls } = config
+    const { node, registry, redis, call, backup, clock, steadyClock, timers } = links
+    const shared = sharedSettings(settings, steadyClock)
     const registered = new RegisteredStreams({ ...shared, streams })
-    const backup = clusterBackup ? new MediaBackup(config, logger, machineClock) : undefined
     this.#ports = new RegisteredPorts({
       registry,
       range: parsePortRange(config.srt.streamPorts),
-      clock: systemClock,
+      clock: steadyClock,
       findOwned: (port) =>
         [...streams.all].find(
           (stream) => this.#owned.has(stream.id) && registered.portOf(stream) === port,
         )?.id,
     })
+    this.#links = links
     this.#settings = settings
     this.#registered = registered
-    this.#redis = redis
-    this.#registry = registry
     this.#streams = streams
     this.#webhooks = webhooks
-    this.#backup = backup
     // A source that a node calls cannot be sent elsewhere: it goes over with its stream.
-    this.#drain = new Drain(() => streams.published.filter(({ pullUrl }) => pullUrl === undefined))
+    const listPublished = () => streams.published.filter(({ pullUrl }) => pullUrl === undefined)
+    this.#drain = new Drain(listPublished, timers)
     this.#lease = new NodeLease({
       registry,
       describe: () => ({ node, url: this.#url, role }),
       onBegin: () => void this.#begin(logger),
-      timers: machineTimers,
+      timers,
     })
     this.#owned = new OwnedStreams({
       node,
@@ -119,11 +97,12 @@ export class ClusterMember implements Cluster {
       onRestored: (stream) => void this.#checkPort(stream, logger).catch(() => undefined),
       leave: (stream) => streams.leave(stream),
       reclaim: (streamId) => void this.#claims.claim(streamId).catch(() => undefined),
-      clock: machineClock,
-      timers: machineTimers,
+      clock,
+      timers,
     })
     this.#claims = new Claims({
       node,
+      createEpoch: links.createEpoch,
       registry,
       owned: this.#owned,
       call,
@@ -134,7 +113,7 @@ export class ClusterMember implements Cluster {
         return registered.continueStream(handover, mediaOf)
       },
       refresh: (streamId) => this.control.refresh(streamId),
-      timers: machineTimers,
+      timers,
     })
     this.control = new ClusterControl({
       ...shared,
@@ -151,11 +130,11 @@ export class ClusterMember implements Cluster {
       claim: (streamId) => this.#claims.claim(streamId),
       isDraining: () => this.isDraining,
     })
-    const outboxes = new Outboxes({ redis })
     this.outbox = new WebhookOutbox({
       node,
-      outboxes,
-      clock: machineClock,
+      outboxes: links.outboxes,
+      clock,
+      timers,
       logger,
       webhooks,
       readClusterSecrets: shared.readClusterSecrets,
@@ -168,16 +147,10 @@ export class ClusterMember implements Cluster {
       owned: this.#owned,
       claim: (streamId) => this.#claims.claim(streamId),
       isDraining: () => this.isDraining,
-      timers: machineTimers,
+      timers,
+      probe: links.probe,
     })
-    this.playback = new ClusterPlayback({
-      owners: new RegistryOwners(registry),
-      calls,
-      readUrl: () => this.#url,
-      maxBytes: cache.maxMib * 1024 * 1024 * REMOTE_SHARE,
-      readPlaybackSecrets: () => settings.secrets.playback,
-      logger,
-    })
+    this.playback = links.playback
     this.routes = {
       ...this.control.routes,
       yield: async (body) => ({ yielded: await this.#yield(parseYieldRequest(body)) }),
@@ -186,17 +159,15 @@ export class ClusterMember implements Cluster {
       ...family,
       read: () => family.read(this.#report()),
     }))
-    this.#commands = new CommandReader({ url: redisUrl }, node, async (command) => {
-      const { refresh } = command as { readonly refresh?: unknown }
-      if (typeof refresh === 'string') await this.control.refresh(refresh)
-    })
-    redis.on('ready', () => {
-      if (this.#url !== '' && !this.#isOver) void this.#lease.renew()
-    })
-    logRegistry(redis, logger.child({ node }))
-    redis.connect()
-    backup?.connect()
-    this.#commands.start()
+    links.open(
+      () => {
+        if (this.#url !== '' && !this.#isOver) void this.#lease.renew()
+      },
+      async (command) => {
+        const { refresh } = command as { readonly refresh?: unknown }
+        if (typeof refresh === 'string') await this.control.refresh(refresh)
+      },
+    )
   }
 
   start(url: string): void {
@@ -219,7 +190,7 @@ export class ClusterMember implements Cluster {
     admitUnkeyed: (request) => this.#admitUnkeyed(request),
     checkKey: (key) => this.#streams.checkKey(key),
     locate: async (streamId) => {
-      const { status, ownerUrl: url, options } = (await this.#registry.get(streamId)) ?? {}
+      const { status, ownerUrl: url, options } = (await this.#links.registry.get(streamId)) ?? {}
       if (url === undefined || status === 'STOPPED') return undefined
       return { url, policy: decodeOptions(options) }
     },
@@ -229,7 +200,7 @@ export class ClusterMember implements Cluster {
     const stream = this.#streams.find(streamId)
     const publishPort = stream && this.#registered.portOf(stream)
     return {
-      node: this.#node,
+      node: this.#links.node,
       ...this.#owned.reportOf(streamId),
       ...(publishPort !== undefined && { publishPort }),
     }
@@ -265,12 +236,7 @@ export class ClusterMember implements Cluster {
     void this.#adoption.stop()
     this.#lease.abandon()
     this.#owned.close()
-    await Promise.all([
-      this.#redis.close(),
-      this.#commands.close(),
-      this.#backup?.close(),
-      this.playback.close(),
-    ])
+    await this.#links.close()
   }
 
   /** Claims the stream of a port only for an encoder that the stream takes: whoever finds the port may call. */
@@ -309,21 +275,23 @@ export class ClusterMember implements Cluster {
   }
 
   #report() {
+    const { node, redis, backup } = this.#links
     return {
-      node: this.#node,
-      isRegistryReady: this.#redis.isReady,
+      node,
+      isRegistryReady: redis.isReady,
       ownedStreams: this.#owned.size,
       pendingStreams: this.#owned.pending,
-      backup: this.#backup?.report,
+      backup: backup?.report,
       outbox: this.outbox.report(),
     }
   }
 
   /** Ends the lease of an earlier process at this URL, and finds out what other nodes have adopted. */
   async #begin(logger: LocalService['logger']): Promise<void> {
+    const { node, registry, timers } = this.#links
     const url = this.#url
     try {
-      if (await replaceEarlier(this.#registry, { node: this.#node, url }, machineTimers)) {
+      if (await replaceEarlier(registry, { node, url }, timers)) {
         logger.error({ url }, 'two nodes have this NODE_URL: calls reach one of them. Set another.')
       }
       await this.#adoption.reconcile()
@@ -338,8 +306,8 @@ export class ClusterMember implements Cluster {
     if (stream !== undefined) {
       const isSilent = await waitForSilence(stream, {
         sources: ENCODER_SOURCES,
-        clock: systemClock,
-        sleep: (ms) => machineTimers.sleep(ms),
+        clock: this.#links.steadyClock,
+        sleep: (ms) => this.#links.timers.sleep(ms),
       })
       if (!isSilent) return false
     }

@@ -96,9 +96,8 @@ export interface Ownership {
 }
 
 /**
- * What the owner has done since its last acknowledged call, with all that was not acknowledged. The owner reserves the
- * number after the one that it opens, so that it goes on without Redis, with reserved numbers, for as long as its lease
- * holds.
+ * What the owner has done since its last acknowledged call, with all that was not acknowledged. A number is reserved when its
+ * segment opens; the owner goes on without Redis, with numbers that are not reserved.
  */
 export interface Advance {
   /** Grows with each call under a fence, from 1. A call that Redis has seen already, or a later one, has no effect. */

@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../../../timing/clock.ts'
+import type { Clock, Timers } from '../../../timing/clock.ts'
 import type { EndedRun, OutboxEvent, Outboxes, RunName } from '../../registry/outboxes.ts'
 import type { Logger } from '../../../logger.ts'
 import { withTimeout } from '../../../timing/time-limit.ts'
@@ -34,6 +34,7 @@ interface WebhookOutboxOptions {
   readonly node: string
   readonly outboxes: Pick<Outboxes, keyof Outboxes>
   readonly clock: Clock
+  readonly timers: Pick<Timers, 'sleep'>
   readonly logger: Logger
   readonly webhooks: Pick<WebhookDispatcher, 'address' | 'deliver'>
   /** Reads `CLUSTER_SECRET`, at least one: the first seals. */
@@ -166,7 +167,8 @@ export class WebhookOutbox implements EventOutbox {
 
   /** Leaves all that is not delivered to other nodes. */
   async flush(timeoutMs: number): Promise<void> {
-    await withTimeout(this.#update(), timeoutMs).catch(() => undefined)
+    const { timers } = this.#options
+    await withTimeout(this.#update(), timeoutMs, timers).catch(() => undefined)
     const dropped = this.#waiting.size
     if (dropped > 0) new DeliveryLog(this.#options.logger).logDropsAtClose(dropped)
   }

@@ -112,7 +112,7 @@ export class OwnerWrites {
   /** Waits for acknowledgements, of a stop too, within the time limit. @returns whether all changes have theirs */
   async flush(timeoutMs: number): Promise<boolean> {
     const open = Promise.all([this.#sending, this.#stopping])
-    await withTimeout(open, timeoutMs).catch(() => undefined)
+    await withTimeout(open, timeoutMs, this.#options.timers).catch(() => undefined)
     return !this.isPending
   }
 

@@ -17,7 +17,7 @@
  */
 import type { Timers } from '../../../timing/clock.ts'
 import type { Registry } from '../../registry/registry.ts'
-import { watchNext } from './gone-nodes.ts'
+import { watchNext, type Probe } from './gone-nodes.ts'
 import { listOwned, type OwnedStreams } from '../owned/owned-streams.ts'
 import type { WebhookOutbox } from '../outbox/webhook-outbox.ts'
 
@@ -43,6 +43,8 @@ interface AdoptionOptions {
   /** Whether this node goes away, and adopts nothing more. */
   readonly isDraining: () => boolean
   readonly timers: Timers
+  /** Default: over HTTP. */
+  readonly probe?: Probe
 }
 
 /** Calling order: `start`, then `stop`; `reconcile` in between as well. */
@@ -83,9 +85,9 @@ export class Adoption {
   }
 
   async #adopt(): Promise<void> {
-    const { registry, node, outbox, timers } = this.#options
+    const { registry, node, outbox, timers, probe } = this.#options
     try {
-      await watchNext(registry, node, timers)
+      await watchNext(registry, node, timers, probe)
       // What a node that is gone has told of its streams comes before what this one does.
       await outbox.look()
       const orphans = await registry.orphans(node, { limit: MAX_ADOPTED })

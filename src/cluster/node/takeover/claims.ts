@@ -15,7 +15,6 @@
  *
  * @module
  */
-import { randomBytes } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 import { Check } from 'typebox/value'
 import { StreamId } from '../../../api/requests.ts'
@@ -47,6 +46,8 @@ const MAX_TRIES = 3
 
 interface ClaimsOptions {
   readonly node: string
+  /** Creates an id for a claim. */
+  readonly createEpoch: () => string
   readonly registry: Pick<Registry, 'get' | 'claim' | 'advance' | 'listLiveNodes' | 'leaveNode'>
   readonly call: CallNode
   readonly owned: Pick<OwnedStreams, 'has' | 'own'>
@@ -80,7 +81,7 @@ export class Claims {
    *   `TOO_MANY_STREAMS`
    */
   async admit(key: StreamKeyClaims): Promise<void> {
-    if (!this.#options.owned.has(key.streamId)) await inTime(this.#admit(key))
+    if (!this.#options.owned.has(key.streamId)) await this.#inTime(this.#admit(key))
   }
 
   /**
@@ -101,7 +102,7 @@ export class Claims {
     } finally {
       this.#checking.delete(streamId)
     }
-    await inTime(this.#claimOnce(streamId))
+    await this.#inTime(this.#claimOnce(streamId))
   }
 
   /**
@@ -179,11 +180,11 @@ export class Claims {
     registered: RegisteredStream,
     lingering: boolean,
   ): Promise<LiveStream | undefined> {
-    const { registry, node, owned, readMedia, continueStream, refresh } = this.#options
+    const { registry, node, owned, createEpoch, readMedia, continueStream, refresh } = this.#options
     const { id, fence: seenFence, owner, isYielded } = registered
     // It may be lost writes that have made this node the owner again.
     const skip = owner === node && !isYielded ? UNKNOWN_NUMBERS : 0
-    const epoch = randomBytes(6).toString('hex')
+    const epoch = createEpoch()
     const claimed = await registry.claim(id, { node, epoch, seenFence, skip, lingering })
     if (claimed.outcome !== 'granted') return undefined
     try {
@@ -228,13 +229,14 @@ export class Claims {
       if (live !== undefined) await endLease(registry, live, timers)
     }
   }
-}
 
-/** @throws {MillraceError} `REGISTRY_UNAVAILABLE` for what is not decided in time */
-async function inTime(admission: Promise<void>): Promise<void> {
-  await withTimeout(admission, DECISION_MS).catch((error: unknown) => {
-    throw error instanceof TimeoutError ? unavailable(error) : error
-  })
+  /** @throws {MillraceError} `REGISTRY_UNAVAILABLE` for what is not decided in time */
+  async #inTime(admission: Promise<void>): Promise<void> {
+    const { timers } = this.#options
+    await withTimeout(admission, DECISION_MS, timers).catch((error: unknown) => {
+      throw error instanceof TimeoutError ? unavailable(error) : error
+    })
+  }
 }
 
 /** Body of the call that asks the owner of a stream to yield it to the node that calls. */

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { LiveStream } from '../../../stream/live-stream.ts'
+import type { Timers } from '../../../timing/clock.ts'
 
 /** Time between two encoders, in milliseconds. */
 const SPACING_MS = 2000
@@ -12,11 +12,16 @@ const SPACING_MS = 2000
 /** Calling order: `run` any number of times, the last of which counts. */
 export class Drain {
   readonly #listPublished: () => readonly Pick<LiveStream, 'disconnect'>[]
+  readonly #timers: Pick<Timers, 'sleep'>
   #run: AbortController | undefined
 
   /** @param listPublished  lists the streams with an encoder */
-  constructor(listPublished: () => readonly Pick<LiveStream, 'disconnect'>[]) {
+  constructor(
+    listPublished: () => readonly Pick<LiveStream, 'disconnect'>[],
+    timers: Pick<Timers, 'sleep'>,
+  ) {
     this.#listPublished = listPublished
+    this.#timers = timers
   }
 
   get hasBegun(): boolean {
@@ -31,7 +36,7 @@ export class Drain {
     const spacingMs = Math.min(SPACING_MS, limitMs / streams.length)
     for (const stream of streams) {
       stream.disconnect('draining')
-      await sleep(spacingMs, undefined, { signal }).catch(() => undefined)
+      await this.#timers.sleep(spacingMs, signal).catch(() => undefined)
       if (signal.aborted) break
     }
   }

@@ -18,6 +18,9 @@ type Nodes = Pick<Registry, 'listLiveNodes' | 'leaveNode'>
 
 type Sleeper = Pick<Timers, 'sleep'>
 
+/** Asks whether a node is there. @returns undefined if it answers; what `isRefused` takes, if nobody listens */
+export type Probe = (url: string) => Promise<unknown>
+
 /** Time limit of the response of a node that may be gone. */
 const PROBE_MS = 300
 
@@ -29,24 +32,23 @@ const RENEWED_MS = RENEW_MS + 100
  *
  * @throws {MillraceError} `REGISTRY_UNAVAILABLE`
  */
-export async function watchNext(registry: Nodes, own: string, timers: Sleeper): Promise<void> {
+export async function watchNext(
+  registry: Nodes,
+  own: string,
+  timers: Sleeper,
+  probe: Probe = probeNode,
+): Promise<void> {
   const nodes = await registry.listLiveNodes()
   const inOrder = nodes.toSorted((one, other) => (one.node < other.node ? -1 : 1))
   const next = inOrder.find(({ node }) => node > own) ?? inOrder[0]
   if (next === undefined || next.node === own) return
   const failure = await probe(next.url)
   // One that ended during the call has closed its connection: only the next call is refused.
-  const isGone = failure !== undefined && (isRefused(failure) || (await isFree(next.url)))
+  const isGone = failure !== undefined && (isRefused(failure) || isRefused(await probe(next.url)))
   if (isGone) await endLease(registry, next, timers)
 }
 
-/** Whether no process listens at a URL. */
-async function isFree(url: string): Promise<boolean> {
-  return isRefused(await probe(url))
-}
-
-/** @returns undefined if the node answers */
-function probe(url: string): Promise<unknown> {
+export function probeNode(url: string): Promise<unknown> {
   return fetch(`${url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS) }).then(
     ({ body }) => body?.cancel(),
     (error: unknown) => error,
@@ -104,7 +106,7 @@ export async function endEarlierProcess(config: Config, isDead = false): Promise
   try {
     await redis.ready(READY_MS)
     const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK })
-    if (isDead || (await isFree(url)))
+    if (isDead || isRefused(await probeNode(url)))
       await replaceEarlier(registry, { node: '', url }, machineTimers)
   } catch {
     // The node tries again.

@@ -24,10 +24,12 @@ function createClaims(options: Partial<ConstructorParameters<typeof Claims>[0]> 
   model.renewNode({ node: 'b', url: URL })
   const keyExpiresAtMs = time.clock.wallMs() + 3_600_000
   model.start('studio', { options: {}, keyExpiresAtMs })
+  let epochs = 0
   const owned = new Map<string, Handover>()
   const events: string[] = []
   const claims = new Claims({
     node: 'a',
+    createEpoch: () => `a${epochs++}`,
     registry: memory.calls,
     call: async ({ url }) => {
       throw new Error(`${url} is not asked`)

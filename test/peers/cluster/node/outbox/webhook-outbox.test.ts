@@ -3,7 +3,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { machineClock } from '../../../../../src/timing/clock.ts'
+import { machineClock, machineTimers } from '../../../../../src/timing/clock.ts'
 import { Redis } from '../../../../../src/cluster/registry/redis.ts'
 import { Outboxes } from '../../../../../src/cluster/registry/outboxes.ts'
 import { MillraceError } from '../../../../../src/errors.ts'
@@ -60,7 +60,7 @@ async function startNode(
     readOutbox: () => outbox,
   })
   const outbox = new WebhookOutbox({
-    ...{ node, outboxes, clock: machineClock, logger, webhooks, webhookUrls },
+    ...{ node, outboxes, clock: machineClock, timers: machineTimers, logger, webhooks, webhookUrls },
     readClusterSecrets: () => secrets,
   })
   const timer = setInterval(() => void outbox.look(), 100)

@@ -1,0 +1,105 @@
+/**
+ * What a node of a cluster has around it: time, the registry, other nodes, and their media.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import type { RemoteStreams } from '../../playback/remote-streams.ts'
+import type { LocalService } from '../../service/cluster.ts'
+import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
+import {
+  machineClock,
+  machineTimers,
+  systemClock,
+  type Clock,
+  type Timers,
+} from '../../timing/clock.ts'
+import { RegistryOwners } from '../edge/registry-owners.ts'
+import { CommandReader } from '../registry/node-commands.ts'
+import { Outboxes } from '../registry/outboxes.ts'
+import { logRegistry, Redis } from '../registry/redis.ts'
+import { Registry } from '../registry/registry.ts'
+import { MediaBackup } from './backup/media-backup.ts'
+import { callNode, type CallNode } from './call-node.ts'
+import { ClusterPlayback } from './cluster-playback.ts'
+import { probeNode, type Probe } from './takeover/gone-nodes.ts'
+
+/** Calling order: `open`, then `close`. */
+export interface NodeLinks {
+  /** Id of this run of the process. */
+  readonly node: string
+  /** Creates an id for a claim. */
+  readonly createEpoch: () => string
+  /** Clock for times that other machines compare with their own clocks. */
+  readonly clock: Clock
+  /** Clock for dates of media and of stream keys, see `SteadyClock`. */
+  readonly steadyClock: Clock
+  readonly timers: Timers
+  readonly redis: Pick<Redis, 'command' | 'isReady'>
+  readonly registry: Pick<Registry, keyof Registry>
+  readonly outboxes: Pick<Outboxes, keyof Outboxes>
+  readonly call: CallNode
+  readonly probe: Probe
+  /** Undefined without `CLUSTER_BACKUP`. */
+  readonly backup: Pick<MediaBackup, 'follow' | 'flush' | 'read' | 'report'> | undefined
+  readonly playback: RemoteStreams
+  /**
+   * Begins to connect.
+   *
+   * @param onReady  called when the registry answers, again after it was away
+   * @param onCommand  see `CommandReader`
+   */
+  open(onReady: () => void, onCommand: (command: unknown) => Promise<void>): void
+  /** Settles when no timer or socket is left. */
+  close(): Promise<void>
+}
+
+/** Size of the media of other nodes in memory, as a part of `CACHE_MAX_MIB` and beside it. */
+const REMOTE_SHARE = 1 / 4
+
+/** Links of this process, by Redis and HTTP. */
+export function linkNode({ config, logger, settings, calls, urls }: LocalService): NodeLinks {
+  const { redisUrl, maxStreams, clusterBackup, cache } = config
+  const node = createId()
+  const redis = new Redis({ url: redisUrl })
+  const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK, maxStreams })
+  const backup = clusterBackup ? new MediaBackup(config, logger, machineClock) : undefined
+  const playback = new ClusterPlayback({
+    owners: new RegistryOwners(registry),
+    calls,
+    readUrl: () => urls.node,
+    maxBytes: cache.maxMib * 1024 * 1024 * REMOTE_SHARE,
+    readPlaybackSecrets: () => settings.secrets.playback,
+    logger,
+  })
+  let commands: CommandReader | undefined
+  return {
+    node,
+    redis,
+    registry,
+    backup,
+    playback,
+    createEpoch: createId,
+    clock: machineClock,
+    steadyClock: systemClock,
+    timers: machineTimers,
+    outboxes: new Outboxes({ redis }),
+    call: (request) => callNode(calls, request),
+    probe: probeNode,
+    open(onReady, onCommand) {
+      redis.on('ready', onReady)
+      logRegistry(redis, logger.child({ node }))
+      redis.connect()
+      backup?.connect()
+      commands = new CommandReader({ url: redisUrl }, node, onCommand)
+      commands.start()
+    },
+    async close() {
+      await Promise.all([redis.close(), commands?.close(), backup?.close(), playback.close()])
+    },
+  }
+}
+
+function createId(): string {
+  return randomBytes(6).toString('hex')
+}
