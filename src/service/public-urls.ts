@@ -16,7 +16,7 @@ interface Ports {
   readonly srtPort: number
 }
 
-type UrlConfig = Pick<Config, 'public' | 'nodeUrl' | 'srt' | 'tls'>
+type UrlConfig = Pick<Config, 'public' | 'nodeUrl' | 'http' | 'srt' | 'tls'>
 
 export class PublicUrls {
   readonly #config: UrlConfig
@@ -41,7 +41,7 @@ export class PublicUrls {
 
   /** URL of the SRT listener, without a stream key. */
   get srt(): string {
-    return `srt://${this.#host}:${this.#ports.srtPort}`
+    return `srt://${this.#srtHost}:${this.#ports.srtPort}`
   }
 
   /** @param formats  those of the stream */
@@ -65,18 +65,26 @@ export class PublicUrls {
   /** @returns SRT URL of a port that the stream has to itself */
   publishAt(port: number, passphrase: string | undefined): string {
     const encryption = passphrase === undefined ? '' : `?${encrypted(passphrase)}`
-    return `srt://${this.#host}:${port}${encryption}`
+    return `srt://${this.#srtHost}:${port}${encryption}`
   }
 
   get #own(): string {
-    const scheme = this.#config.tls.cert === '' ? 'http' : 'https'
-    return `${scheme}://${this.#host}:${this.#ports.httpPort}`
+    const { http, tls } = this.#config
+    const host = isWildcard(http.host) ? this.#srtHost : this.#hostAt(http.host)
+    return `${tls.cert === '' ? 'http' : 'https'}://${host}:${this.#ports.httpPort}`
   }
 
-  /** Host for public URLs; an IPv6 address in brackets. */
-  get #host(): string {
+  get #srtHost(): string {
     const [first = ''] = parseAddresses(this.#config.srt.host)
-    const host = this.#config.public.host || (isWildcard(first) ? firstAddress() : first)
+    return this.#hostAt(first)
+  }
+
+  /**
+   * @param address  that a server listens on
+   * @returns host for public URLs; an IPv6 address in brackets
+   */
+  #hostAt(address: string): string {
+    const host = this.#config.public.host || (isWildcard(address) ? firstAddress() : address)
     return isIPv6(host) ? `[${host}]` : host
   }
 }
