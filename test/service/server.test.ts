@@ -139,7 +139,7 @@ t.test('URLs contain the first of several addresses', async (t) => {
   const { server } = await startService(t, { public: {}, srt })
   const { srtUrl, playlistUrl } = await server.startStream({ streamId: 'studio' })
   t.match(srtUrl, `srt://127.0.0.2:${server.srtPort}?streamid=mode=publish,`)
-  t.match(playlistUrl, `http://127.0.0.2:${server.httpPort}/`)
+  t.match(playlistUrl, `http://127.0.0.1:${server.httpPort}/`, 'where HTTP listens')
 })
 
 t.test('status reports the load of the process and its HTTP connections', async (t) => {
