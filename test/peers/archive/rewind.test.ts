@@ -2,13 +2,14 @@
  * Rewind in stock players, over a lost encoder: back to segments that only a store has, which somebody else wrote, and to the
  * live edge again. Through the service, and by its redirects.
  */
-import type { Page, Response } from 'playwright-core'
+import type { Response } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { publishDemo } from '../../support/demo-encoder.ts'
 import { startS3Server } from '../../support/s3-server.ts'
 import { startService } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 import { openBrowser, playback } from '../support/browser.ts'
+import { playFrom } from '../support/play-from.ts'
 import { STOCK_PLAYERS } from '../support/stock-players.ts'
 import { requireTool } from '../support/tools.ts'
 
@@ -88,14 +89,3 @@ t.test('hls.js and Shaka go back, and to the live edge again', async (t) => {
     )
   }
 })
-
-/** Seeks, and waits for a second of frames. */
-async function playFrom(page: Page, toSec: number, what: string): Promise<void> {
-  await page.evaluate(`document.querySelector('video').currentTime = ${toSec}`)
-  const { framesDecoded: before } = await playback(page)
-  await until(what, async () => {
-    const { currentTimeSec, framesDecoded } = await playback(page)
-    const isThere = currentTimeSec > toSec + 0.5 && currentTimeSec < toSec + 15
-    return isThere && framesDecoded > before + 20
-  })
-}

@@ -211,7 +211,7 @@ class StretchJudge {
     t.ok(isSame, `${kind} of PID ${pid}, byte for byte`)
     if (inBand && kind === 'video') {
       const [here, there] = await Promise.all([this.file, this.#folder.write(bytes)])
-      const decoded = await Promise.all([here, there].map(readDecoded))
+      const decoded = await Promise.all([here, there].map((file) => readDecoded(file)))
       t.strictSame(decoded[0]!.video, decoded[1]!.video, 'the decoded frames are the same')
     }
     return lift

@@ -157,7 +157,7 @@ export class PlaylistJudge {
     if (bytesOut === 'completed' || bytesOut === 'rewrapped') {
       const [decoded, before] = await Promise.all(
         [files, sources].map(async (list) => {
-          const all = await Promise.all(list.map(readDecoded))
+          const all = await Promise.all(list.map((file) => readDecoded(file)))
           return { video: all.flatMap((it) => it.video), audio: all.flatMap((it) => it.audio) }
         }),
       )
