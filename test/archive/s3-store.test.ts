@@ -174,6 +174,15 @@ t.test('on a server that verifies signatures', async (t) => {
   })
 })
 
+t.test('a server that ignores If-Match overwrites any version', async (t) => {
+  const { endpoint, url, credentials } = await startS3Server(t, { compares: false })
+  const store = openStore(t, { endpoint, url, readCredentials: () => credentials })
+  const first = await store.put(objectOf('versions', 'first'))
+  for (const text of ['second', 'third'])
+    await store.put(objectOf('versions', text), { replaces: first })
+  t.equal(String(await store.get('versions', { maxBytes: 9 })), 'third')
+})
+
 t.test('a request has the hash of its bytes, and everything but its type is signed', async (t) => {
   const { store, host } = await openOwnStore(t, async (request, response) => {
     const bytes = await buffer(request)
