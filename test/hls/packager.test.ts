@@ -210,8 +210,9 @@ t.test('TARGETDURATION is fixed by the third segment, within the limits set', as
   const cases: [framesPerGop: number, frameTicks: number, targetSec: number][] = [
     [60, 3000, 2],
     [60, 3003, 2],
-    [102, 3000, 4],
-    [250, 3000, 9],
+    [102, 3000, 3],
+    [105, 3000, 4],
+    [250, 3000, 8],
     [400, 3000, 10],
   ]
   for (const [framesPerGop, frameTicks, targetSec] of cases) {

@@ -9,8 +9,14 @@ import { TICKS_PER_SEC } from '../../mpegts/timestamps.ts'
 /** Number of segments that fix the target even if all were cut short: the memory they take is bounded. */
 const MAX_SEGMENTS_TO_FIX = 6
 
-/** Excess that does not raise the target: 60 frames at 29.97 Hz last 2.002 s, and a target of 3 s adds 3 s of delay. */
-const ROUNDING_SLACK_SEC = 0.1
+/**
+ * Excess that does not raise the target, as EXTINF is rounded to the nearest second before the comparison; the rest of that
+ * half second is for GOPs that are some frames longer. http-streaming 3.17 takes the open segment to last for the target
+ * (`updateStorage_` of media-sequence-sync.js), begins PART-HOLD-BACK before that end, and gives up after ten parts
+ * without a key frame (`checkSegmentDownloads_` of playback-watcher.js): with a target above the GOP it would begin behind
+ * the next key frame, and wait for the one after it.
+ */
+const ROUNDING_SLACK_SEC = 0.4
 
 /** Permitted excess of EXTINF over the target: EXTINF is rounded to the nearest second before the comparison. */
 const HEADROOM_SEC = 0.49
