@@ -1,27 +1,36 @@
 /**
- * A cluster in virtual time: nodes, edges, encoders, webhooks and a Redis (its model), with faults, from a seed. What its nodes do is what
- * nodes of a cluster have to do with the registry; what its edges see is judged.
+ * A cluster in virtual time, with faults, from a seed: its nodes are real, see `simulated-node.ts`; Redis (its model), the
+ * network between nodes, encoders, edges and receivers of webhooks are simulated. What edges see is judged.
+ *
+ * An edge is a model, since the real one has undici and sockets: it asks the registry for the owner, reads its
+ * `playlist.m3u8`, and neither goes back to a lower fence nor to a lower number.
  *
  * @module
  */
-import type { Advance, Advanced } from '../../src/cluster/registry/registry.ts'
-import type { Handover } from '../../src/cluster/registry/registered.ts'
+import type { NodeRequest } from '../../src/cluster/node/call-node.ts'
+import type { NodeLinks } from '../../src/cluster/node/node-links.ts'
+import { unavailable, type Argument } from '../../src/cluster/registry/redis.ts'
+import type { RegisteredStream } from '../../src/cluster/registry/registered.ts'
+import { MillraceError } from '../../src/errors.ts'
+import type { AcceptedPublisher } from '../../src/ingest/admission.ts'
+import { FRAMES_PER_SEC, GopEncoder } from '../stream/gops.ts'
+import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 import { createRandom, type Random } from '../support/random.ts'
-import { SEQUENCE_CLOCK, RegistryModel } from './registry/model.ts'
+import { VirtualTime } from '../support/virtual-time.ts'
+import { encoded } from './registry/memory-registry.ts'
+import { RegistryModel, SEQUENCE_CLOCK } from './registry/model.ts'
+import { SEGMENT_SEC, SimulatedNode, type Surroundings } from './simulated-node.ts'
 import { SimulatedWebhooks } from './simulated-webhooks.ts'
 
-const START_MS = Date.UTC(2026, 11, 1)
 const LEASE_MS = 2000
 const TIMEOUT_MS = 500
-const GRACE_MS = 6000
-const SEGMENT_MS = 1000
-const WINDOW = 4
-/** Numbers that a node may have used of a stream that it does not know any more. */
-const SKIP = 1000
+/** An encoder gives up a call, and a node that is silent. */
+const CONNECT_MS = 2500
+const SILENT_MS = 3000
 
 const FAULTS_UNTIL_MS = 40_000
-/** The last stop that a start follows is so long before the judgement that an encoder is back by then. */
-const RESTARTS_UNTIL_MS = 48_000
+/** The last stop that a start follows is so long before the judgement that the stream is live by then. */
+const RESTARTS_UNTIL_MS = 42_000
 const ENCODERS_UNTIL_MS = 62_000
 const END_MS = 90_000
 
@@ -29,52 +38,27 @@ const IDS = ['x', 'y']
 const INGEST = 3
 const EDGES = 2
 
-interface Segment {
-  readonly uri: string
-  readonly discontinuity: number
-  readonly isGap: boolean
-}
+/** Refusals that clients of a cluster with faults are to expect. */
+const EXPECTED = new Set(['REGISTRY_UNAVAILABLE', 'STREAM_NOT_FOUND', 'SHUTTING_DOWN'])
 
-/** A stream that a node owns, as far as the node knows. */
-interface Hold {
-  readonly id: string
-  readonly fence: number
-  readonly epoch: string
-  readonly run: number
-  window: Map<number, Segment>
-  first: number
-  media: number
-  discontinuity: number
-  /** Numbers below are reserved. */
-  reserved: number
-  /** Number of the segment that is open. */
-  open: number | undefined
-  boundaryMs: number
-  status: 'READY' | 'STREAMING' | 'INTERRUPTED'
-  sinceMs: number
-  isYielded: boolean
-  serial: number
-  isChanged: boolean
+/** Encoder of a stream, which calls any node. */
+interface SimulatedEncoder {
+  /** Newest stream key that a client has given it. */
+  key?: string
   isCalling: boolean
-  /** Entries that are not acknowledged, by the serial of the first call that has them. */
-  readonly dirty: Map<number, number>
+  /** When it is off for good. */
+  readonly untilMs: number
+  /** Node that it is connected to. */
+  node?: SimulatedNode
+  leave?: () => void
+  silentSinceMs?: number
 }
 
-interface Node {
-  readonly name: string
-  readonly place: number
-  isDead: boolean
-  pausedUntilMs: number
-  backlog: (() => void)[]
-  /** When the last acknowledged renewal was sent. */
-  renewedMs: number
-  leaseSinceMs: number | undefined
-  readonly holds: Map<string, Hold>
-  readonly claiming: Set<string>
-}
+type Begin<T> = (resolve: (value: T) => void, reject: (error: Error) => void) => void
 
 interface Edge {
-  readonly place: number
+  readonly name: string
+  /** URLs of owners, by stream id. */
   readonly sources: Map<string, string>
   readonly served: Map<string, { fence: number; last: number; discontinuity: number }>
   readonly asking: Set<string>
@@ -91,54 +75,41 @@ export function simulate(seed: number, trace?: (line: string) => void): Promise<
   return new Cluster(seed, trace).run()
 }
 
-class Cluster {
+class Cluster implements Surroundings {
+  readonly time = new VirtualTime(settled)
   readonly #random: Random
   readonly #model: RegistryModel
-  /** Separate source, so that what webhooks do leaves the rest of a seed as it is. */
-  readonly #webhookRandom: Random
   readonly #webhooks: SimulatedWebhooks
   readonly #violations: string[] = []
   readonly #counts: Record<string, number> = {}
-  #nowMs = 0
-  #order = 0
-  readonly #events: { atMs: number; order: number; run: () => void }[] = []
   #clockSkewMs = 0
   #servers = 0
   readonly #redisFaults = new Set<'away' | 'failover'>()
   #isFailingOver = false
   #hasLostWrites = false
   readonly #cut = new Set<string>()
-  readonly #nodes: Node[] = []
-  readonly #byName = new Map<string, Node>()
+  readonly #nodes: SimulatedNode[] = []
+  #boots = 0
   readonly #edges: Edge[] = []
-  /** Node that the encoder of a stream is connected to. */
-  readonly #encoders = new Map<
-    string,
-    { node?: Node; isCalling: boolean; silentSinceMs?: number }
-  >()
+  readonly #encoders = new Map<string, SimulatedEncoder>()
   readonly #fences = new Map<string, string>()
   readonly #seen = new Map<string, string>()
-
   readonly #trace: ((line: string) => void) | undefined
 
   constructor(seed: number, trace?: (line: string) => void) {
     this.#random = createRandom(seed)
     this.#trace = trace
+    const redisMs = () => this.time.clock.wallMs() + this.#clockSkewMs
+    const server = () => `s${this.#servers}`
     this.#model = new RegistryModel({
-      nowMs: () => START_MS + this.#nowMs + this.#clockSkewMs,
-      server: () => `s${this.#servers}`,
-      leaseMs: LEASE_MS,
-      settleMs: 2 * LEASE_MS,
+      ...{ nowMs: redisMs, server, leaseMs: LEASE_MS, settleMs: 2 * LEASE_MS },
       sequenceClock: SEQUENCE_CLOCK,
     })
-    this.#webhookRandom = createRandom(seed + 0x5eed)
     this.#webhooks = new SimulatedWebhooks({
-      random: this.#webhookRandom,
-      model: this.#model,
+      ...{ random: this.#random, model: this.#model, redisMs, server },
       nowMs: () => this.#nowMs,
-      redisMs: () => START_MS + this.#nowMs + this.#clockSkewMs,
-      server: () => `s${this.#servers}`,
       at: (delayMs, run) => this.#at(delayMs, run),
+      ask: (node, call) => this.#askOf(node, call),
       count: (name, what) => this.#count(name, what),
       fail: (what) => this.#fail(what),
     })
@@ -147,91 +118,63 @@ class Cluster {
   async run(): Promise<Verdict> {
     for (let place = 0; place < INGEST; place++) this.#boot(place)
     for (let place = 0; place < EDGES; place++) {
-      const edge: Edge = { place, sources: new Map(), served: new Map(), asking: new Set() }
+      const lists = { sources: new Map(), served: new Map(), asking: new Set<string>() }
+      const edge: Edge = { name: `e${place}`, ...lists }
       this.#edges.push(edge)
       this.#every(300, () => this.#poll(edge))
     }
     for (const id of IDS) {
-      this.#encoders.set(id, { isCalling: false })
-      this.#at(this.#random.below(3000), () => this.#start(id))
+      const { below } = this.#random
+      const untilMs = this.#random.chance(0.3) ? below(FAULTS_UNTIL_MS) : ENCODERS_UNTIL_MS
+      const encoder: SimulatedEncoder = { isCalling: false, untilMs }
+      this.#encoders.set(id, encoder)
+      // With the node it is at, more often than not: nobody else learns that it is gone.
+      if (untilMs < FAULTS_UNTIL_MS && this.#random.chance(0.7))
+        this.#at(untilMs, () => encoder.node && this.#kill(encoder.node))
+      this.#at(this.#random.below(3000), () => void this.#start(id))
       this.#every(1000, () => this.#encode(id))
+      this.#every(3000, () => void this.#ask(id))
     }
     this.#planFaults()
     this.#at(FAULTS_UNTIL_MS, () => this.#heal())
     this.#at(ENCODERS_UNTIL_MS - 1, () => this.#judgeLife())
     this.#at(END_MS - 1, () => this.#judgeEnd())
-    while (this.#nowMs < END_MS) {
-      const event = this.#next()
-      if (event === undefined) break
-      this.#nowMs = event.atMs
-      event.run()
-      if (!this.#webhooks.isBusy) continue
-      this.#webhooks.isBusy = false
-      await settled()
-    }
+    await this.time.pass(END_MS)
     return { violations: this.#violations, counts: this.#counts }
   }
 
-  // Time
+  get #nowMs(): number {
+    return this.time.nowMs
+  }
 
   #at(delayMs: number, run: () => void): void {
-    const event = { atMs: this.#nowMs + Math.max(0, delayMs), order: this.#order++, run }
-    const heap = this.#events
-    let at = heap.push(event) - 1
-    while (at > 0) {
-      const above = (at - 1) >> 1
-      if (!isBefore(event, heap[above]!)) break
-      heap[at] = heap[above]!
-      at = above
-    }
-    heap[at] = event
+    this.time.after(delayMs, run)
   }
 
-  #next() {
-    const heap = this.#events
-    const first = heap[0]
-    const last = heap.pop()
-    if (heap.length === 0 || last === undefined) return first
-    let at = 0
-    for (;;) {
-      let below = 2 * at + 1
-      if (below >= heap.length) break
-      if (below + 1 < heap.length && isBefore(heap[below + 1]!, heap[below]!)) below++
-      if (!isBefore(heap[below]!, last)) break
-      heap[at] = heap[below]!
-      at = below
-    }
-    heap[at] = last
-    return first
+  /** A promise that `begin` settles, or the time limit. */
+  #within<T>(ms: number, late: () => Error, begin: Begin<T>): Promise<T> {
+    let cancel = () => {}
+    return new Promise<T>((resolve, reject) => {
+      cancel = this.time.after(ms, () => reject(late()))
+      begin(resolve, reject)
+    }).finally(() => cancel())
   }
 
-  #every(ms: number, run: () => void, isOver: () => boolean = () => false): void {
+  #every(ms: number, run: () => void): void {
     const again = (): void => {
-      if (isOver()) return
       run()
       this.#at(ms + this.#random.below(ms >> 2), again)
     }
     this.#at(this.#random.below(ms), again)
   }
 
-  #everyOf(node: Node, ms: number, run: () => void): void {
-    this.#every(
-      ms,
-      () => this.#on(node, run),
-      () => node.isDead,
-    )
-  }
-
-  /** Runs code of a node, once it is awake. */
-  #on(node: Node, run: () => void): void {
-    if (node.isDead) return
-    if (node.pausedUntilMs > this.#nowMs) node.backlog.push(run)
-    else run()
-  }
-
   #count(name: string, what = ''): void {
-    if (this.#trace !== undefined) this.#note(`${name} ${what}`)
+    this.#note(`${name} ${what}`)
     this.#counts[name] = (this.#counts[name] ?? 0) + 1
+  }
+
+  #note(what: string): void {
+    this.#trace?.(`${this.#nowMs} ${what}`)
   }
 
   // Network
@@ -240,555 +183,303 @@ class Cluster {
     return this.#cut.has(`${a} ${b}`) || this.#cut.has(`${b} ${a}`)
   }
 
-  /** A call of the registry: `answer` gets undefined if there is none in time. */
-  #call<T>(
-    from: string,
-    ask: (model: RegistryModel) => T,
-    answer: (reply?: T) => void,
-    random = this.#random,
-  ): void {
-    let isOver = false
-    const end = (reply?: T): void => {
-      if (isOver) return
-      isOver = true
-      answer(reply)
-    }
-    const isSlow = random.chance(0.01)
-    const delayMs = isSlow ? random.below(3000) : 1 + random.below(5)
-    const backMs = random.chance(0.02) ? Infinity : 1 + random.below(5)
-    const repeatMs = random.chance(0.02) ? random.below(4000) : Infinity
-    this.#at(TIMEOUT_MS, () => end())
-    if (this.#isCut(from, 'redis')) return
-    const apply = (): T | undefined => {
-      if (this.#redisFaults.size > 0 || this.#isCut(from, 'redis')) return undefined
-      try {
-        return ask(this.#trace === undefined ? this.#model : this.#traced(from))
-      } catch {
-        return undefined
+  /** Time that a message needs. */
+  #delayMs(): number {
+    return this.#random.chance(0.01) ? this.#random.below(3000) : 1 + this.#random.below(5)
+  }
+
+  /** Runs `ask` at Redis, which may get it twice. @throws {MillraceError} `REGISTRY_UNAVAILABLE` without a reply in time */
+  #call<T>(from: string, ask: () => T): Promise<T> {
+    const random = this.#random
+    return this.#within<T>(TIMEOUT_MS, unavailable, (resolve, reject) => {
+      const delayMs = this.#delayMs()
+      const backMs = random.chance(0.02) ? Infinity : 1 + random.below(5)
+      const repeatMs = random.chance(0.02) ? random.below(4000) : Infinity
+      if (this.#isCut(from, 'redis')) return
+      const apply = (): (() => void) => {
+        const isAway = this.#redisFaults.size > 0 || this.#isCut(from, 'redis')
+        if (isAway) return () => reject(unavailable())
+        try {
+          const reply = ask()
+          return () => resolve(reply)
+        } catch (error) {
+          return () => reject(error as Error)
+        }
       }
-    }
-    this.#at(delayMs, () => {
-      const reply = apply()
-      if (backMs < Infinity) this.#at(backMs, () => end(reply))
-      if (repeatMs < Infinity) this.#at(repeatMs, apply)
+      this.#at(delayMs, () => {
+        const end = apply()
+        if (backMs < Infinity) this.#at(backMs, end)
+        if (repeatMs < Infinity) this.#at(repeatMs, apply)
+      })
     })
   }
 
-  #traced(from: string): RegistryModel {
+  /** A call of Redis whose reply a node takes once it is awake. */
+  #askOf<T>(node: SimulatedNode, ask: () => T): Promise<T> {
+    return gated(node, this.#call(hostOf(node.url), ask))
+  }
+
+  registryOf(node: SimulatedNode): NodeLinks['registry'] {
     return new Proxy(this.#model, {
       get:
-        (model, name) =>
+        (model, name: keyof RegistryModel) =>
         (...args: unknown[]) => {
-          const method = Reflect.get(model, name) as (...args: unknown[]) => unknown
-          const reply = method.apply(model, args)
-          this.#note(`${from} ${String(name)} ${JSON.stringify(args)}: ${JSON.stringify(reply)}`)
-          return reply
+          const sent = args.map(encoded)
+          return this.#askOf(node, () => {
+            if (name === 'claim') this.#judgeClaim(node, sent[0] as string)
+            const reply: unknown = Reflect.apply(model[name] as () => unknown, model, sent)
+            this.#watch(`${node.name} ${name}`, sent, reply)
+            return reply
+          })
         },
+    }) as unknown as NodeLinks['registry']
+  }
+
+  /** A node yields no stream whose encoder sends. */
+  #judgeClaim(node: SimulatedNode, id: string): void {
+    const stream = this.#model.get(id)
+    const owner = this.#encoders.get(id)!.node
+    const isFed = owner?.isAwake === true && owner.streams.find(id)?.status === 'STREAMING'
+    if (isFed && owner !== node && stream?.owner === owner.name && stream.isYielded)
+      this.#fail(`${owner.name} has yielded ${id} although its encoder sends`)
+  }
+
+  /** Takes note of a call of the registry, and judges claims. */
+  #watch(call: string, args: readonly unknown[], reply: unknown): void {
+    if (this.#trace) this.#note(`${call} ${JSON.stringify(args)}: ${JSON.stringify(reply)}`)
+    const { outcome, stream } = (reply ?? {}) as { outcome?: string; stream?: RegisteredStream }
+    if (outcome === undefined) return
+    const [, name] = call.split(' ')
+    this.#counts[`${name}: ${outcome}`] = (this.#counts[`${name}: ${outcome}`] ?? 0) + 1
+    if (outcome !== 'granted' || stream === undefined) return
+    const key = `${stream.id} ${stream.fence}`
+    const known = this.#fences.get(key) ?? stream.epoch
+    if (known !== stream.epoch) this.#fail(`two owners under the fence ${key}`)
+    this.#fences.set(key, known)
+  }
+
+  webhooksOf(node: SimulatedNode) {
+    return this.#webhooks.boot(node)
+  }
+
+  call(from: SimulatedNode, { url, call, body, timeoutMs }: NodeRequest): Promise<unknown> {
+    const sent = encoded(body)
+    const late = () => new Error('the node does not answer in time')
+    return gated(
+      from,
+      this.#within<unknown>(timeoutMs, late, (resolve, reject) => {
+        const isLost = () => this.#random.chance(0.01) || this.#isCut(hostOf(url), hostOf(from.url))
+        if (isLost()) return
+        this.#at(this.#delayMs(), () => {
+          const to = this.#nodeAt(url)
+          const reply = (end: () => void) => {
+            if (!isLost()) this.#at(this.#delayMs(), end)
+          }
+          if (to.isDead) return reply(() => reject(refused()))
+          to.run(() => {
+            this.#count(`call: ${call}`, `${JSON.stringify(sent)} of ${from.name} at ${to.name}`)
+            to.answer(call, sent).then(
+              (answer) => reply(() => resolve(encoded(answer))),
+              (error: Error) => reply(() => reject(error)),
+            )
+          })
+        })
+      }),
+    )
+  }
+
+  command(from: SimulatedNode, args: readonly Argument[]): Promise<unknown> {
+    const [node, command] = [String(args[3]).split(':')[2], String(args.at(-1))]
+    return this.#askOf(from, () => {
+      this.#count('commands', `${command} to ${node}`)
+      const to = this.#nodes.find(({ name }) => name === node)
+      if (to) this.#at(this.#delayMs(), () => to.obey(JSON.parse(command)))
     })
   }
 
-  #note(what: string): void {
-    this.#trace?.(`${this.#nowMs} ${what}`)
-  }
-
-  #callOf<T>(node: Node, ask: (model: RegistryModel) => T, answer: (reply?: T) => void): void {
-    this.#call(`n${node.place}`, ask, (reply) => this.#on(node, () => answer(reply)))
-  }
-
-  /** How one process finds another: `gone` if its machine refuses the connection. */
-  #reach(from: string, node: Node | undefined): 'alive' | 'gone' | 'silent' {
-    if (node === undefined) return 'silent'
-    if (this.#isCut(from, `n${node.place}`)) return 'silent'
-    if (node.isDead) return 'gone'
-    return node.pausedUntilMs > this.#nowMs ? 'silent' : 'alive'
+  #nodeAt(url: string): SimulatedNode {
+    return this.#nodes.find((node) => node.url === url)!
   }
 
   // Nodes
 
   #boot(place: number): void {
-    const name = `${place}.${this.#order++}`
-    const node: Node = {
-      ...{
-        name,
-        place,
-        isDead: false,
-        pausedUntilMs: 0,
-        backlog: [],
-        renewedMs: -Infinity,
-        leaseSinceMs: undefined,
-      },
-      ...{ holds: new Map(), claiming: new Set() },
-    }
-    this.#nodes[place] = node
-    this.#byName.set(name, node)
-    this.#everyOf(node, 500, () => this.#renew(node))
-    this.#everyOf(node, 100, () => this.#publish(node))
-    this.#everyOf(node, 700, () => this.#adopt(node))
-    this.#everyOf(node, 2000, () => this.#reconcile(node))
-    this.#webhooks.boot({
-      name,
-      isDead: () => node.isDead,
-      on: (run) => this.#on(node, run),
-      call: (ask, answer) => {
-        const onReply: typeof answer = (reply) => this.#on(node, () => answer(reply))
-        this.#call(`n${place}`, ask, onReply, this.#webhookRandom)
-      },
-    })
+    const name = `${this.#random.below(10)}n${this.#boots++}`
+    this.#count('boots', name)
+    this.#nodes[place] = new SimulatedNode(name, `http://n${place}`, this)
   }
 
-  #renew(node: Node): void {
-    const sentMs = this.#nowMs
-    const record = { node: node.name, url: node.name }
-    this.#callOf(
-      node,
-      (r) => r.renewNode(record),
-      (reply) => {
-        if (reply === undefined) return
-        node.renewedMs = Math.max(node.renewedMs, sentMs)
-        node.leaseSinceMs = reply
-      },
-    )
-  }
-
-  /** Finds dead neighbors, and takes the streams of lapsed ones. */
-  #adopt(node: Node): void {
-    const from = `n${node.place}`
-    this.#callOf(
-      node,
-      (r) => r.listNodes(),
-      (known = []) => {
-        for (const each of known) {
-          const isGone = this.#reach(from, this.#byName.get(each.node)) === 'gone'
-          if (each.isLive && isGone)
-            this.#callOf(
-              node,
-              (r) => r.leaveNode(each.node),
-              () => undefined,
-            )
-        }
-      },
-    )
-    this.#callOf(
-      node,
-      (r) => r.orphans(node.name, { limit: 10 }),
-      (orphans = []) => {
-        for (const { id, fence, owner, isGone } of orphans) {
-          // An owner that lives without Redis serves its stream.
-          if (this.#reach(from, this.#byName.get(owner.node)) === 'alive') continue
-          this.#count(isGone ? 'adopted from the dead' : 'adopted from the silent')
-          this.#claim(node, id, fence, 0)
-        }
-      },
-    )
-  }
-
-  /** Finds what the node owns without knowing it, or no longer. */
-  #reconcile(node: Node): void {
-    this.#callOf(
-      node,
-      (r) => r.owned(node.name, { limit: 10 }),
-      (owned) => {
-        if (owned === undefined) return
-        for (const { id, fence } of owned) {
-          const hold = node.holds.get(id)
-          // A lower fence than the node's own means that Redis has lost writes, which `advance` finds out.
-          if (hold !== undefined && fence < hold.fence) hold.isChanged = true
-          else if (hold?.fence !== fence) this.#claim(node, id, fence, SKIP)
-        }
-        for (const hold of node.holds.values()) {
-          if (!owned.some(({ id }) => id === hold.id)) hold.isChanged = true
-        }
-      },
-    )
-  }
-
-  #claim(node: Node, id: string, seenFence: number, skip: number, then?: () => void): void {
-    if (node.claiming.has(id)) return
-    node.claiming.add(id)
-    const epoch = `${node.name}-${this.#order++}`
-    this.#callOf(
-      node,
-      (r) => r.claim(id, { node: node.name, epoch, seenFence, skip }),
-      (claimed) => {
-        node.claiming.delete(id)
-        if (claimed?.outcome !== 'granted') return
-        const old = node.holds.get(id)
-        if (old !== undefined && old.fence > claimed.stream.fence) return
-        this.#noteFence(id, claimed.stream.fence, epoch)
-        node.holds.set(id, this.#holdOf(claimed, old))
-        then?.()
-      },
-    )
-  }
-
-  #holdOf({ stream, free, entries }: Handover, old: Hold | undefined): Hold {
-    const window = new Map(entries.map((each) => [each.mediaSequence, each.value as Segment]))
-    const media = Math.max(free.media, old?.media ?? 0)
-    const end = Math.max(0, ...window.keys()) + 1
-    if (media !== end) window.clear()
-    return {
-      ...{ id: stream.id, fence: stream.fence, epoch: stream.epoch, run: stream.run, window },
-      first: window.size === 0 ? media : Math.min(...window.keys()),
-      ...{ media, reserved: free.media, open: undefined, boundaryMs: 0 },
-      discontinuity: Math.max(free.discontinuity, old?.discontinuity ?? 0),
-      status: stream.status === 'READY' ? 'READY' : 'INTERRUPTED',
-      ...{ sinceMs: this.#nowMs, isYielded: false, serial: 0, isChanged: true, isCalling: false },
-      dirty: new Map(),
-    }
-  }
-
-  #noteFence(id: string, fence: number, epoch: string): void {
-    const key = `${id} ${fence}`
-    const known = this.#fences.get(key)
-    if (known !== undefined && known !== epoch) this.#fail(`two owners under the fence ${key}`)
-    this.#fences.set(key, epoch)
-  }
-
-  #publish(node: Node): void {
-    for (const hold of node.holds.values()) {
-      const hasEncoder = this.#encoders.get(hold.id)!.node === node
-      if (hasEncoder && hold.status !== 'STREAMING') this.#resume(node, hold)
-      if (!hasEncoder && hold.status === 'STREAMING') {
-        this.#closeSegment(hold)
-        this.#setStatus(node, hold, 'INTERRUPTED')
-      }
-      if (hold.status === 'STREAMING' && this.#nowMs >= hold.boundaryMs) {
-        this.#closeSegment(hold)
-        this.#openSegment(hold)
-      }
-      const isOver = hold.status === 'INTERRUPTED' && this.#nowMs - hold.sinceMs > GRACE_MS
-      if (hold.isCalling) continue
-      // What the owner has used is known before its stream stops.
-      if (hold.isChanged) this.#advance(node, hold)
-      else if (isOver) this.#end(node, hold)
-    }
-  }
-
-  #setStatus(node: Node, hold: Hold, status: 'STREAMING' | 'INTERRUPTED'): void {
-    const type = status === 'STREAMING' ? 'stream.live' : 'stream.interrupted'
-    this.#webhooks.tell(node.name, hold.id, type)
-    hold.status = status
-    hold.sinceMs = this.#nowMs
-    hold.isChanged = true
-  }
-
-  /** An encoder has connected: what follows is another timeline. */
-  #resume(node: Node, hold: Hold): void {
-    this.#setStatus(node, hold, 'STREAMING')
-    hold.discontinuity++
-    hold.open = undefined
-    // A number that was reserved ahead stays the gap that it is.
-    this.#openSegment(hold)
-  }
-
-  #openSegment(hold: Hold): void {
-    const ahead = hold.open !== undefined && hold.window.has(hold.open + 1)
-    hold.open = ahead ? hold.open! + 1 : hold.media
-    this.#put(hold, hold.open, true)
-    // The number after it, so that a boundary needs no reply of Redis.
-    this.#put(hold, hold.open + 1, true)
-    hold.boundaryMs = this.#nowMs + SEGMENT_MS
-    while (hold.open - hold.first >= WINDOW) hold.window.delete(hold.first++)
-  }
-
-  #closeSegment(hold: Hold): void {
-    if (hold.open !== undefined) this.#put(hold, hold.open, false)
-  }
-
-  #put(hold: Hold, number: number, isGap: boolean): void {
-    const uri = `${hold.epoch}-${number}`
-    hold.window.set(number, { uri, discontinuity: hold.discontinuity, isGap })
-    hold.dirty.set(number, hold.serial + 1)
-    hold.media = Math.max(hold.media, number + 1)
-    hold.isChanged = true
-  }
-
-  #advance(node: Node, hold: Hold): void {
-    const serial = ++hold.serial
-    hold.isChanged = false
-    hold.isCalling = true
-    const call: Advance = {
-      ...{ serial, first: hold.first, status: hold.status, isYielded: hold.isYielded },
-      entries: this.#entries(hold, [...hold.dirty.keys()]),
-      free: { media: hold.media, discontinuity: hold.discontinuity + 1 },
-      ...(node.leaseSinceMs !== undefined && { leaseSinceMs: node.leaseSinceMs }),
-    }
-    const by = { node: node.name, fence: hold.fence }
-    this.#callOf(
-      node,
-      (r) => r.advance(hold.id, by, call),
-      (reply) => {
-        hold.isCalling = false
-        if (reply?.outcome === 'lost') this.#restore(node, hold)
-        else this.#advanced(node, hold, serial, call, reply)
-      },
-    )
-  }
-
-  #restore(node: Node, hold: Hold): void {
-    this.#count('restored', `${hold.id} by ${node.name}`)
-    const serial = ++hold.serial
-    hold.isCalling = true
-    const whole = {
-      ...{ serial, first: hold.first, status: hold.status, epoch: hold.epoch, run: hold.run },
-      entries: this.#entries(hold, [...hold.window.keys()]),
-      free: { media: hold.media, discontinuity: hold.discontinuity + 1 },
-      ...{ startedAtMs: 0, keyExpiresAtMs: START_MS + 7_200_000, options: {}, keys: {}, awayMs: 0 },
-    }
-    const by = { node: node.name, fence: hold.fence }
-    this.#callOf(
-      node,
-      (r) => r.restore(hold.id, by, whole),
-      (reply) => {
-        hold.isCalling = false
-        this.#advanced(node, hold, serial, whole, reply)
-      },
-    )
-  }
-
-  #advanced(node: Node, hold: Hold, serial: number, call: Advance, reply?: Advanced): void {
-    if (node.holds.get(hold.id) !== hold) return
-    if (reply === undefined || reply.outcome === 'lost') {
-      hold.isChanged = true
-    } else if (reply.outcome === 'accepted') {
-      for (const [number, since] of hold.dirty) if (since <= serial) hold.dirty.delete(number)
-      hold.reserved = Math.max(hold.reserved, call.free.media)
-      if (reply.free.media > call.free.media && reply.free.media > hold.media) {
-        this.#count('numbers skipped', `${hold.id} of ${node.name}`)
-        hold.window.clear()
-        hold.dirty.clear()
-        hold.first = hold.media = reply.free.media
-        hold.open = undefined
-        hold.discontinuity = Math.max(hold.discontinuity, reply.free.discontinuity) + 1
-        if (hold.status === 'STREAMING') this.#openSegment(hold)
-      }
-    } else {
-      this.#count(reply.outcome, `${hold.id} of ${node.name}`)
-      this.#drop(node, hold)
-      if (reply.outcome === 'stopped') this.#announce(node, hold)
-    }
-  }
-
-  #entries(hold: Hold, numbers: readonly number[]) {
-    return numbers
-      .toSorted((a, b) => a - b)
-      .flatMap((mediaSequence) => {
-        const value = hold.window.get(mediaSequence)
-        return value === undefined ? [] : [{ mediaSequence, value }]
-      })
-  }
-
-  #end(node: Node, hold: Hold): void {
-    hold.isCalling = true
-    const by = { node: node.name, fence: hold.fence }
-    const options = { reason: 'grace-expired', run: hold.run, by, lingerMs: 1000 } as const
-    this.#callOf(
-      node,
-      (r) => r.stop(hold.id, options),
-      (reply) => {
-        hold.isCalling = false
-        if (reply === undefined) return
-        if (reply.outcome === 'unknown') return this.#restore(node, hold)
-        this.#drop(node, hold)
-        if (reply.outcome !== 'stale') this.#announce(node, hold)
-      },
-    )
-  }
-
-  #announce(node: Node, { id: streamId, run }: Hold): void {
-    this.#webhooks.announce(node.name, { streamId, run })
-  }
-
-  #drop(node: Node, hold: Hold): void {
-    if (node.holds.get(hold.id) === hold) node.holds.delete(hold.id)
-    const encoder = this.#encoders.get(hold.id)!
-    if (encoder.node === node) delete encoder.node
+  #anyNode(): SimulatedNode {
+    return this.#nodes[this.#random.below(INGEST)]!
   }
 
   // Clients
 
-  #start(id: string): void {
-    const node = this.#anyNode()
-    if (node.isDead || node.pausedUntilMs > this.#nowMs) {
-      this.#at(500, () => this.#start(id))
-      return
+  /** A call of the API at a node, which may die meanwhile. @returns undefined if it is refused */
+  async #api<T>(node: SimulatedNode, call: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await call()
+    } catch (error) {
+      if (error instanceof MillraceError && EXPECTED.has(error.code)) return undefined
+      this.#fail(`${node.name} answers ${String(error)}`)
+      return undefined
     }
+  }
+
+  async #start(id: string): Promise<void> {
+    const node = this.#anyNode()
+    const again = () => {
+      if (this.#nowMs < RESTARTS_UNTIL_MS) void this.#start(id)
+    }
+    if (!node.isAwake) return this.#at(500, again)
     let isAnswered = false
     this.#at(20_000, () => {
-      if (!isAnswered && node.isDead) this.#start(id)
+      if (!isAnswered && node.isDead) again()
     })
-    const keyExpiresAtMs = START_MS + 7_200_000 + this.#random.below(10_000)
-    this.#callOf(
-      node,
-      (r) => r.start(id, { options: {}, keyExpiresAtMs }),
-      (stream) => {
-        isAnswered = true
-        if (stream !== undefined) this.#webhooks.tell(node.name, id, 'stream.ready')
-        if (stream === undefined && this.#nowMs < FAULTS_UNTIL_MS)
-          this.#at(500, () => this.#start(id))
-        // A key whose stream Redis has lost starts it again.
-        if (stream !== undefined && this.#random.chance(0.3)) {
-          this.#at(5000 + this.#random.below(20_000), () => this.#stopAndStart(id))
-        }
-      },
-    )
+    const { control } = node.member
+    const started = await this.#api(node, () => control.startStream({ streamId: id }))
+    isAnswered = true
+    if (started === undefined) return this.#at(500, again)
+    this.#encoders.get(id)!.key = started.shortStreamKey
+    if (!this.#random.chance(0.3)) return
+    this.#at(5000 + this.#random.below(20_000), () => void this.#stopAndStart(id))
   }
 
-  #stopAndStart(id: string): void {
-    if (this.#nowMs > RESTARTS_UNTIL_MS) return
+  async #stopAndStart(id: string): Promise<void> {
     const node = this.#anyNode()
-    this.#callOf(
-      node,
-      (r) => r.get(id),
-      (stream) => {
-        if (stream === undefined) return
-        const options = { reason: 'api', run: stream.run, lingerMs: 1000 } as const
-        this.#callOf(
-          node,
-          (r) => r.stop(id, options),
-          () => {
-            this.#at(1000 + this.#random.below(5000), () => this.#start(id))
-          },
-        )
-      },
-    )
+    if (this.#nowMs > RESTARTS_UNTIL_MS || !node.isAwake) return
+    const isRestarted = this.#random.chance(0.7)
+    await this.#api(node, () => node.member.control.stopStream(id))
+    if (isRestarted) this.#at(1000 + this.#random.below(5000), () => void this.#start(id))
   }
 
-  #anyNode(): Node {
-    return this.#nodes[this.#random.below(INGEST)]!
+  /** Any node has a record of each stream. */
+  async #ask(id: string): Promise<void> {
+    const node = this.#anyNode()
+    if (!node.isAwake) return
+    const record = await this.#api(node, () => node.member.control.status(id))
+    if (record !== undefined) this.#count(record.stale ? 'stale records' : 'records', id)
   }
 
   /** The encoder of a stream connects to any node, and gives up one that is silent for 3 s. */
   #encode(id: string): void {
     const encoder = this.#encoders.get(id)!
-    const { node } = encoder
-    const isOff = this.#nowMs >= ENCODERS_UNTIL_MS
+    const { node, key } = encoder
+    const isOff = this.#nowMs >= encoder.untilMs
     if (node !== undefined) {
-      const isSilent = this.#reach(`encoder ${id}`, node) !== 'alive'
-      if (!isSilent) delete encoder.silentSinceMs
+      if (node.isAwake) delete encoder.silentSinceMs
       else encoder.silentSinceMs ??= this.#nowMs
       const silentMs = this.#nowMs - (encoder.silentSinceMs ?? this.#nowMs)
       const leaves = this.#nowMs < FAULTS_UNTIL_MS && this.#random.chance(0.03)
-      if (!isOff && !node.isDead && silentMs < 3000 && !leaves) return
-      delete encoder.node
-      delete encoder.silentSinceMs
-      return
+      if (isOff || leaves || node.isDead || silentMs >= SILENT_MS) encoder.leave?.()
+      // Its operator has it call another node as well.
+      else if (key !== undefined && this.#random.chance(0.05))
+        void this.#connect(id, this.#anyNode(), key)
+    } else if (!isOff && !encoder.isCalling && key !== undefined) {
+      void this.#connect(id, this.#anyNode(), key)
     }
-    if (isOff || encoder.isCalling) return
-    const next = this.#anyNode()
-    if (this.#reach(`encoder ${id}`, next) !== 'alive') return
+  }
+
+  async #connect(id: string, node: SimulatedNode, streamKey: string): Promise<void> {
+    if (!node.isAwake) return
+    const encoder = this.#encoders.get(id)!
+    const call = new AbortController()
     encoder.isCalling = true
+    const end = () => {
+      if (!call.signal.aborted) encoder.isCalling = false
+      call.abort()
+    }
+    this.#at(CONNECT_MS, end)
+    const remote = { port: 10_080, address: '192.0.2.1', remote: '192.0.2.1:5000' }
+    const request = { streamKey, ...remote, checkEncryption: async () => undefined }
+    const accepted = await node.admission.admit(request, call.signal).catch((error: unknown) => {
+      this.#count('encoders refused', `${id} at ${node.name}: ${String(error)}`)
+    })
+    if (accepted && !call.signal.aborted) this.#publish(encoder, node, accepted)
+    end()
+  }
+
+  /** Sends half a second of media at once. */
+  #publish(encoder: SimulatedEncoder, node: SimulatedNode, accepted: AcceptedPublisher): void {
+    let halves = 0
     let isOver = false
-    const end = (accepted: boolean): void => {
-      if (isOver) return
-      isOver = true
-      encoder.isCalling = false
-      if (accepted && !next.isDead && next.holds.has(id)) encoder.node = next
-    }
-    this.#at(2500, () => end(false))
-    this.#on(next, () => this.#accept(next, id, end))
-  }
-
-  /** The accept hook. */
-  #accept(node: Node, id: string, end: (accepted: boolean) => void): void {
-    // Another node may own by now what this one has yielded.
-    if (node.holds.get(id)?.isYielded === false) {
-      end(true)
-      return
-    }
-    this.#callOf(
-      node,
-      (r) => r.get(id),
-      (stream) => {
-        if (stream === undefined || stream.status === 'STOPPED') return end(false)
-        const { owner, fence } = stream
-        const claim = () => {
-          const isForgotten = owner === node.name && !node.holds.has(id)
-          this.#claim(node, id, fence, isForgotten ? SKIP : 0, () => end(true))
-        }
-        if (owner === undefined || owner === node.name) return claim()
-        const other = this.#byName.get(owner)
-        const reach = this.#reach(`n${node.place}`, other)
-        if (reach === 'alive') {
-          this.#at(2, () =>
-            this.#on(other!, () =>
-              this.#yield(other!, id, (yielded) => {
-                if (yielded) this.#on(node, claim)
-                else end(false)
-              }),
-            ),
-          )
-        } else if (reach === 'gone') {
-          this.#callOf(
-            node,
-            (r) => r.leaveNode(owner),
-            () => claim(),
-          )
-        } else claim()
+    const connection = {
+      lastPacketUs: this.time.clock.nowUs(),
+      report: () => PUBLISHER_REPORT,
+      close() {
+        if (isOver) return
+        isOver = true
+        accepted.disconnected()
+        if (encoder.node !== node) return
+        delete encoder.node
+        delete encoder.leave
       },
-    )
-  }
-
-  /** The owner gives a stream without an encoder to another node. */
-  #yield(node: Node, id: string, answer: (yielded: boolean) => void): void {
-    const hold = node.holds.get(id)
-    if (hold === undefined || hold.status === 'STREAMING' || hold.isCalling) return answer(false)
-    this.#count('yields', `${id} of ${node.name}`)
-    hold.isYielded = true
-    this.#advance(node, hold)
-    this.#at(20, () => answer(!hold.isCalling && hold.dirty.size === 0))
+    }
+    const publication = accepted.connect(connection)
+    if (publication === undefined) return
+    // Of two, the one that has connected first has lost its node.
+    encoder.leave?.()
+    encoder.node = node
+    delete encoder.silentSinceMs
+    encoder.leave = () => {
+      delete encoder.node
+      delete encoder.leave
+      node.run(() => {
+        publication.end('shutdown')
+        connection.close()
+      })
+    }
+    const send = () => {
+      if (isOver || encoder.node !== node) return
+      node.run(() => {
+        connection.lastPacketUs = this.time.clock.nowUs()
+        publication.push(mediaAt(halves++))
+      })
+      this.#at(500, send)
+    }
+    send()
   }
 
   // Edges
 
   #poll(edge: Edge): void {
     for (const id of IDS) {
-      const source = this.#byName.get(edge.sources.get(id) ?? '')
-      const isAlive = this.#reach(`e${edge.place}`, source) === 'alive'
-      const hold = isAlive ? source?.holds.get(id) : undefined
-      if (hold === undefined || !this.#serve(edge, source!, hold)) this.#lookUp(edge, id)
+      const url = edge.sources.get(id)
+      const node = url === undefined ? undefined : this.#nodeAt(url)
+      const isReached = node?.isAwake === true && !this.#isCut(edge.name, hostOf(node.url))
+      if (!isReached || !this.#serve(edge, node, id)) this.#lookUp(edge, id)
     }
   }
 
   #lookUp(edge: Edge, id: string): void {
     if (edge.asking.has(id)) return
     edge.asking.add(id)
-    this.#call(
-      `e${edge.place}`,
-      (r) => r.get(id),
-      (stream) => {
-        edge.asking.delete(id)
-        if (stream?.owner !== undefined) edge.sources.set(id, stream.owner)
-      },
-    )
+    this.#call(edge.name, () => this.#model.get(id)?.ownerUrl)
+      .then((url) => url && edge.sources.set(id, url))
+      .catch(() => undefined)
+      .finally(() => edge.asking.delete(id))
   }
 
   /** @returns false if the edge should ask who owns the stream */
-  #serve(edge: Edge, node: Node, hold: Hold): boolean {
-    const { id, fence } = hold
+  #serve(edge: Edge, node: SimulatedNode, id: string): boolean {
+    const fence = node.member.fenceOf(id)
     const before = edge.served.get(id) ?? { fence: 0, last: 0, discontinuity: 0 }
-    if (fence < before.fence) return false
-    // A number that is not reserved is published once nobody can hold the lease for this node any more.
-    const isAlone = this.#nowMs - node.renewedMs > LEASE_MS
-    const open = hold.open ?? hold.media - 1
-    const listed = [...hold.window]
-      .filter(([number]) => number <= open && (number < hold.reserved || isAlone))
-      .toSorted(([a], [b]) => a - b)
+    if (fence === undefined || fence < before.fence) return false
+    const listed = readPlaylist(node.streams.find(id)?.files.get('playlist.m3u8')?.chunks.join(''))
     const last = listed.at(-1)
-    if (last === undefined) return false
     // An edge whose viewers have seen more waits.
-    if (last[0] < before.last) return false
+    if (last === undefined || last.number < before.last) return false
     let { discontinuity } = before
-    for (const [number, { uri, discontinuity: own }] of listed) {
+    for (const { number, uri, discontinuity: own } of listed) {
       const key = `${id} ${number}`
-      const known = this.#seen.get(key)
-      if (known !== undefined && known !== uri) this.#fail(`${key} is ${known} and ${uri}`)
+      const known = this.#seen.get(key) ?? uri
+      if (known !== uri) this.#fail(`${key} is ${known} and ${uri}`)
       this.#seen.set(key, uri)
       if (number > before.last && own < discontinuity) this.#fail(`${key} goes back to ${own}`)
       discontinuity = Math.max(discontinuity, own)
     }
-    if (last[0] > before.last) this.#count('segments')
-    edge.served.set(id, { fence, last: last[0], discontinuity })
+    if (last.number > before.last) this.#count('segments')
+    edge.served.set(id, { fence, last: last.number, discontinuity })
     return true
   }
 
@@ -798,10 +489,9 @@ class Cluster {
     const faults = 1 + this.#random.below(8)
     for (let n = 0; n < faults; n++)
       this.#at(this.#random.below(FAULTS_UNTIL_MS), () => this.#fault())
-    const away = this.#webhookRandom.below(5)
-    for (let n = 0; n < away; n++) {
-      this.#at(this.#webhookRandom.below(FAULTS_UNTIL_MS), () => this.#webhooks.fault())
-    }
+    const away = this.#random.below(5)
+    for (let n = 0; n < away; n++)
+      this.#at(this.#random.below(FAULTS_UNTIL_MS), () => this.#webhooks.fault())
   }
 
   #fault(): void {
@@ -809,12 +499,14 @@ class Cluster {
     const node = this.#anyNode()
     const edge = `e${random.below(EDGES)}`
     const other = `n${random.below(INGEST)}`
-    const name = `n${node.place}`
+    const name = hostOf(node.url)
     const ms = 500 + random.below(15_000)
-    switch (random.below(9)) {
+    switch (random.below(10)) {
       case 0:
       case 1:
         return this.#kill(node)
+      case 9:
+        return this.#leave(node)
       case 2:
         return this.#pause(node, 1000 + random.below(9000))
       case 3:
@@ -838,25 +530,26 @@ class Cluster {
     }
   }
 
-  #kill(node: Node): void {
+  #kill(node: SimulatedNode): void {
     if (node.isDead) return
     this.#count('killed', node.name)
     node.isDead = true
     this.#webhooks.kill(node.name)
-    this.#at(1000 + this.#random.below(4000), () => this.#boot(node.place))
+    const place = this.#nodes.indexOf(node)
+    this.#at(1000 + this.#random.below(4000), () => this.#boot(place))
   }
 
-  #pause(node: Node, ms: number): void {
+  /** A node goes away in good order. */
+  #leave(node: SimulatedNode): void {
+    this.#count('left', node.name)
+    node.run(() => void node.member.handOver(2000).then(() => this.#kill(node)))
+    this.#at(5000, () => this.#kill(node))
+  }
+
+  #pause(node: SimulatedNode, ms: number): void {
     this.#count('paused', `${node.name} for ${ms} ms`)
-    node.pausedUntilMs = this.#nowMs + ms
-    this.#at(ms, () => this.#wake(node))
-  }
-
-  #wake(node: Node): void {
-    if (node.pausedUntilMs > this.#nowMs) return
-    const backlog = node.backlog
-    node.backlog = []
-    for (const run of backlog) this.#on(node, run)
+    node.pause()
+    this.#at(ms, () => node.wake())
   }
 
   #separate(ms: number, ...pairs: (readonly [string, string])[]): void {
@@ -872,28 +565,15 @@ class Cluster {
   #failOver(lostMs: number, ms: number): void {
     if (this.#isFailingOver) return
     this.#isFailingOver = true
-    const { nodes, gone, leases, streams, windows, listed, stopped, unclaimed } = this.#model
-    const copy = {
-      ...{ nodes: new Map(nodes), gone: new Map(gone), leases: new Map(leases) },
-      ...{ streams: new Map(streams), windows: new Map(windows), listed: new Set(listed) },
-      ...{ stopped: new Map(stopped), unclaimed: new Map(unclaimed) },
-    }
-    const { ends, holders, outboxes } = this.#model.outboxes
-    const outboxCopy = {
-      ...{ ends: new Map(ends), holders: new Map(holders) },
-      outboxes: new Map(
-        [...outboxes].map(([name, { texts, expiresAtMs }]) => {
-          return [name, { texts: new Map(texts), expiresAtMs }]
-        }),
-      ),
-    }
+    const copy = stateOf(this.#model)
+    const outboxes = stateOf(this.#model.outboxes)
     this.#at(lostMs, () => {
       this.#count('failovers', `that loses ${lostMs} ms and takes ${ms} ms`)
       this.#redisFaults.add('failover')
       this.#hasLostWrites = true
       this.#at(ms, () => {
         Object.assign(this.#model, copy)
-        Object.assign(this.#model.outboxes, outboxCopy)
+        Object.assign(this.#model.outboxes, outboxes)
         this.#servers++
         this.#webhooks.failOver()
         this.#clockSkewMs = this.#random.below(2000) - 1000
@@ -906,10 +586,7 @@ class Cluster {
   #heal(): void {
     this.#cut.clear()
     this.#redisFaults.delete('away')
-    for (const node of this.#nodes) {
-      node.pausedUntilMs = 0
-      this.#wake(node)
-    }
+    for (const node of this.#nodes) node.wake()
   }
 
   // Judgement
@@ -924,23 +601,29 @@ class Cluster {
     for (const id of IDS) {
       const stream = this.#model.get(id)
       if (stream === undefined && !this.#hasLostWrites) this.#fail(`${id} is lost`)
-      if (stream === undefined || stream.status === 'STOPPED') continue
+      if (stream === undefined || stream.status === 'STOPPED') {
+        for (const { name, isDead, streams } of this.#nodes)
+          if (!isDead && streams.find(id)) this.#fail(`${name} has ${id}, which is over`)
+        continue
+      }
+      if (this.#encoders.get(id)!.untilMs < ENCODERS_UNTIL_MS) {
+        if (stream.status !== 'READY') this.#fail(`${id} is ${stream.status} without an encoder`)
+        continue
+      }
       this.#count('alive')
-      const owner = this.#byName.get(stream.owner ?? '')
-      const hold = owner?.holds.get(id)
-      if (owner === undefined || owner.isDead || hold?.fence !== stream.fence) {
+      const owner = this.#nodes.find(({ name, isDead }) => name === stream.owner && !isDead)
+      const live = owner?.streams.find(id)
+      if (live === undefined || owner?.member.fenceOf(id) !== stream.fence) {
         this.#fail(`${id} is ${stream.status} without its owner ${stream.owner}`)
         continue
       }
-      if (hold.status !== 'STREAMING')
-        this.#fail(`${id} is ${hold.status} although its encoder calls`)
-      for (const { place, served } of this.#edges) {
+      if (live.status !== 'STREAMING')
+        this.#fail(`${id} is ${live.status} although its encoder calls`)
+      const open = live.freeSequence.media - 1
+      for (const { name, served } of this.#edges) {
         const { fence = 0, last = 0 } = served.get(id) ?? {}
-        if (fence !== hold.fence || last < (hold.open ?? 0) - 2) {
-          this.#fail(
-            `the edge ${place} has ${id} to ${last} of ${hold.open}, fence ${fence} of ${hold.fence}`,
-          )
-        }
+        if (fence === stream.fence && last >= open - 2) continue
+        this.#fail(`${name} has ${id} to ${last} of ${open}, fence ${fence} of ${stream.fence}`)
       }
     }
   }
@@ -949,25 +632,83 @@ class Cluster {
   #judgeEnd(): void {
     for (const id of IDS) {
       const stream = this.#model.get(id)
-      // One that nobody has claimed ends with its key.
-      const isUnclaimed = stream?.status === 'READY' && stream.owner === undefined
-      const isOver = stream === undefined || stream.status === 'STOPPED' || isUnclaimed
+      // One that had no encoder ends with its key.
+      if (stream?.status === 'READY') continue
+      const isOver = stream === undefined || stream.status === 'STOPPED'
       if (!isOver) this.#fail(`${id} is ${stream.status} for ever, of ${stream.owner}`)
-      for (const { name, holds } of this.#nodes)
-        if (holds.has(id)) this.#fail(`${name} still has ${id}`)
+      for (const { name, isDead, streams } of this.#nodes)
+        if (!isDead && streams.find(id)) this.#fail(`${name} still has ${id}`)
     }
     this.#webhooks.judgeEnd()
   }
 }
 
-/** Waits for all promises that need no time. */
-function settled(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
+/** Settles as a promise does, once the node is awake; never if it dies. */
+function gated<T>(node: SimulatedNode, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    promise.then(
+      (value) => node.run(() => resolve(value)),
+      (error: Error) => node.run(() => reject(error)),
+    )
+  })
 }
 
-function isBefore(
-  a: { readonly atMs: number; readonly order: number },
-  b: { readonly atMs: number; readonly order: number },
-): boolean {
-  return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order)
+/** Copy of the public fields of a model that are data. */
+function stateOf(model: object): object {
+  const { outboxes, ...state } = model as Record<string, unknown>
+  return structuredClone(outboxes instanceof Map ? { ...state, outboxes } : state)
+}
+
+/** As `fetch` fails where nobody listens. */
+function refused(): TypeError {
+  return new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } })
+}
+
+const frames = new GopEncoder().frames(
+  Array.from({ length: END_MS / 1000 / SEGMENT_SEC }, () => SEGMENT_SEC),
+)
+const media: Buffer[] = []
+
+/** Half a second of media: all encoders send the same. */
+function mediaAt(index: number): Buffer {
+  while (media.length <= index) {
+    const half = Array.from({ length: FRAMES_PER_SEC / 2 }, () => frames.next().value as Buffer)
+    media.push(Buffer.concat(half))
+  }
+  return media[index]!
+}
+
+/** Name of a node in the network. */
+function hostOf(url: string): string {
+  return url.slice('http://'.length)
+}
+
+function readPlaylist(text = '') {
+  const first = (tag: string) => Number(new RegExp(`#EXT-X-${tag}:(\\d+)`).exec(text)?.[1] ?? 0)
+  let number = first('MEDIA-SEQUENCE')
+  let discontinuity = first('DISCONTINUITY-SEQUENCE')
+  return text.split('\n').flatMap((line) => {
+    if (line === '#EXT-X-DISCONTINUITY') discontinuity++
+    return line === '' || line.startsWith('#')
+      ? []
+      : [{ number: number++, discontinuity, uri: line }]
+  })
+}
+
+/** Number of stream keys that threads sign just now: virtual time waits for them. */
+const threads = { signing: 0 }
+const sign = crypto.subtle.sign.bind(crypto.subtle)
+crypto.subtle.sign = async (...args: Parameters<typeof sign>) => {
+  threads.signing++
+  return sign(...args).finally(() => threads.signing--)
+}
+
+/** Waits for all promises that need no time. */
+async function settled(): Promise<void> {
+  do {
+    await new Promise<void>((resolve) => {
+      if (threads.signing > 0) setImmediate(resolve)
+      else process.nextTick(resolve)
+    })
+  } while (threads.signing > 0)
 }

@@ -1,30 +1,18 @@
 /**
- * Webhooks of a simulated cluster: the real outbox of each node over the model, in virtual time, with receivers that fail.
- * What they receive is judged.
+ * Webhooks of a simulated cluster: what its nodes deliver, to receivers that fail, in virtual time. What they receive is judged.
  *
  * @module
  */
-import type { Clock } from '../../src/timing/clock.ts'
-import type { RunName } from '../../src/cluster/registry/outboxes.ts'
-import { unavailable } from '../../src/cluster/registry/redis.ts'
-import { createLogger } from '../../src/logger.ts'
-import { WebhookOutbox } from '../../src/cluster/node/outbox/webhook-outbox.ts'
-import {
-  encodeEvent,
-  type WebhookEvent,
-  type WebhookType,
-  type AddressedEvent,
-} from '../../src/webhook/event.ts'
+import type { NodeLinks } from '../../src/cluster/node/node-links.ts'
+import type { WebhookDispatcher } from '../../src/webhook/dispatcher.ts'
+import { encodeEvent, type AddressedEvent, type WebhookEvent } from '../../src/webhook/event.ts'
 import type { Random } from '../support/random.ts'
 import type { RegistryModel } from './registry/model.ts'
+import { WEBHOOK_URLS as URLS, type SimulatedNode } from './simulated-node.ts'
 
-const URLS = ['http://one/', 'http://two/'] as const
-const ROUND_MS = 500
 const RETRY_MS = { first: 1000, max: 8000 }
 /** Time in which a node whose lease has begun gets its outbox back. */
 const BACK_MS = 4000
-
-const logger = createLogger('silent')
 
 /** What the webhooks have of the simulation. */
 export interface SimulatedWorld {
@@ -36,18 +24,10 @@ export interface SimulatedWorld {
   /** Which server Redis is: a failover has another one. */
   readonly server: () => string
   readonly at: (delayMs: number, run: () => void) => void
+  /** Asks Redis. */
+  readonly ask: <T>(node: SimulatedNode, call: () => T) => Promise<T>
   readonly count: (name: string, what?: string) => void
   readonly fail: (what: string) => void
-}
-
-/** A node, as its webhooks need it. */
-export interface WebhookNode {
-  readonly name: string
-  readonly isDead: () => boolean
-  /** Runs code of the node once it is awake. */
-  readonly on: (run: () => void) => void
-  /** Asks Redis; `answer` gets undefined if there is no reply in time. */
-  readonly call: <T>(ask: () => T, answer: (reply?: T) => void) => void
 }
 
 /** An event that was told to a node, or that an end has become. */
@@ -67,30 +47,20 @@ interface Told {
 
 export class SimulatedWebhooks {
   readonly #world: SimulatedWorld
-  readonly #nodes = new Map<string, NodeWebhooks>()
+  readonly #dispatchers = new Map<string, SimulatedDispatcher>()
   readonly #told = new Map<string, Told>()
   readonly #away = new Set<string>()
   #places = 0
   #hasFailedOver = false
-  /** Whether promises may have to be settled before time goes on. */
-  isBusy = false
 
   constructor(world: SimulatedWorld) {
     this.#world = world
   }
 
-  boot(node: WebhookNode): void {
-    this.#nodes.set(node.name, new NodeWebhooks(node, this.#world, this))
-  }
-
-  tell(node: string, streamId: string, type: WebhookType): void {
-    this.isBusy = true
-    this.#nodes.get(node)!.tell({ type, streamId, data: {} })
-  }
-
-  announce(node: string, run: RunName): void {
-    this.isBusy = true
-    this.#nodes.get(node)!.announce(run)
+  boot(node: SimulatedNode): SimulatedDispatcher {
+    const dispatcher = new SimulatedDispatcher(node, this.#world, this)
+    this.#dispatchers.set(node.name, dispatcher)
+    return dispatcher
   }
 
   /** A receiver is away for a while. */
@@ -154,7 +124,7 @@ export class SimulatedWebhooks {
 
   /** What the node that dies has not been able to put into Redis is lost with it. */
   kill(node: string): void {
-    const last = this.#nodes.get(node)!.acknowledged
+    const last = this.#dispatchers.get(node)!.acknowledged
     for (const [id, told] of this.#told) {
       if (told.node !== node || told.isLost || isDelivered(told) || this.#isKept(told)) continue
       if (last.server === this.#world.server() && told.atMs < last.sentMs) {
@@ -169,7 +139,7 @@ export class SimulatedWebhooks {
   failOver(): void {
     this.#hasFailedOver = true
     for (const [id, told] of this.#told) {
-      const hasNode = !this.#nodes.get(told.node)!.isDead
+      const hasNode = !this.#isDead(told.node)
       if (hasNode || told.isLost || isDelivered(told) || this.#isKept(told)) continue
       told.isLost = true
       this.#world.count('events lost by a failover', id)
@@ -191,8 +161,8 @@ export class SimulatedWebhooks {
     for (const [name, { texts }] of model.outboxes.outboxes) {
       fail(`the outbox of ${name} has ${[...texts.keys()].join(' ')}`)
     }
-    for (const node of this.#nodes.values()) {
-      const { kept, waiting } = node.report()
+    for (const { node } of this.#dispatchers.values()) {
+      const { kept, waiting } = node.member.outbox.report()
       if (!node.isDead && kept + waiting > 0) fail(`${node.name} keeps ${kept} and ${waiting}`)
     }
   }
@@ -208,7 +178,7 @@ export class SimulatedWebhooks {
         const before = last.get(key)
         const earlier = before?.received.get(url)
         // A node that is cut off delivers its events beside the one that has taken its outbox.
-        const isAlone = earlier?.by === own.by || this.#nodes.get(told.node)!.isDead
+        const isAlone = earlier?.by === own.by || this.#isDead(told.node)
         const isLate = earlier !== undefined && earlier.place > own.place
         // Who takes an outbox delivers it in the order in which it was told.
         const isInOrder = told.toldPlace < (before?.place ?? Infinity)
@@ -228,127 +198,82 @@ export class SimulatedWebhooks {
     return lease.sinceMs - redisMs() + nowMs()
   }
 
+  #isDead(node: string): boolean {
+    return this.#dispatchers.get(node)!.node.isDead
+  }
+
   #isKept({ event }: Told): boolean {
     const { outboxes } = this.#world.model.outboxes
     return [...outboxes.values()].some(({ texts }) => texts.has(event.id))
   }
 }
 
-/** Outbox and dispatcher of a node. */
-class NodeWebhooks {
-  readonly #node: WebhookNode
-  readonly #world: SimulatedWorld
-  readonly #webhooks: SimulatedWebhooks
-  readonly #outbox: WebhookOutbox
-  readonly #queues = new Map<string, AddressedEvent[]>()
+/** Dispatcher of a node. */
+export class SimulatedDispatcher implements WebhookDispatcher {
+  readonly node: SimulatedNode
+  readonly outboxes: NodeLinks['outboxes']
   /** Latest update of the outbox that Redis has answered. */
   acknowledged = { sentMs: -Infinity, server: '' }
-  #told = 0
-
-  constructor(node: WebhookNode, world: SimulatedWorld, webhooks: SimulatedWebhooks) {
-    this.#node = node
-    this.#world = world
-    this.#webhooks = webhooks
-    const { nowMs, model, random, at } = world
-    const clock: Clock = { nowUs: () => nowMs() * 1000, wallMs: () => nowMs() }
-    const { outboxes } = model
-    const { name } = node
-    this.#outbox = new WebhookOutbox({
-      ...{ node: name, clock, logger },
-      outboxes: {
-        update: async (...args) => {
-          const sentMs = nowMs()
-          const reply = await this.#ask(() => outboxes.update(...args))
-          this.acknowledged = { sentMs, server: reply.server }
-          return reply
-        },
-        read: (outbox) =>
-          this.#ask(() => {
-            const events = outboxes.read(outbox)
-            const ids = events.map(({ id }) => id)
-            webhooks.judgeRead(outbox, name, ids)
-            return events
-          }),
-        unannounced: (...args) => this.#ask(() => outboxes.unannounced(...args)),
-        announce: (run, by, event) =>
-          this.#ask(() => {
-            const isAnnounced = outboxes.announce(run, by, event)
-            if (isAnnounced && event !== undefined) webhooks.note(this.#ends.get(event.id)!, name)
-            return isAnnounced
-          }),
-      },
-      webhookUrls: URLS,
-      readClusterSecrets: () => ['c'.repeat(32)],
-      webhooks: {
-        address: (urls, event) => {
-          const addressed = this.#address(urls, event)
-          this.#ends.set(addressed.id, addressed)
-          return addressed
-        },
-        deliver: (event) => {
-          webhooks.learn(event, name)
-          this.#deliver(event)
-        },
-      },
-    })
-    const look = () => {
-      webhooks.isBusy = true
-      void this.#outbox.look().finally(() => at(ROUND_MS + random.below(200), round))
-    }
-    const round = () => node.on(look)
-    at(random.below(ROUND_MS), round)
-  }
-
+  readonly #world: SimulatedWorld
+  readonly #webhooks: SimulatedWebhooks
+  readonly #queues = new Map<string, AddressedEvent[]>()
   /** Events of ends, by id, that the node announces or has announced. */
   readonly #ends = new Map<string, AddressedEvent>()
+  #events = 0
+  #isClosing = false
 
-  get name(): string {
-    return this.#node.name
+  constructor(node: SimulatedNode, world: SimulatedWorld, webhooks: SimulatedWebhooks) {
+    this.node = node
+    this.#world = world
+    this.#webhooks = webhooks
+    const { nowMs, ask } = world
+    const { outboxes } = world.model
+    const { name } = node
+    this.outboxes = {
+      update: async (...args) => {
+        const sentMs = nowMs()
+        const reply = await ask(node, () => outboxes.update(...args))
+        this.acknowledged = { sentMs, server: reply.server }
+        return reply
+      },
+      read: (outbox) =>
+        ask(node, () => {
+          const events = outboxes.read(outbox)
+          const ids = events.map(({ id }) => id)
+          webhooks.judgeRead(outbox, name, ids)
+          return events
+        }),
+      unannounced: (...args) => ask(node, () => outboxes.unannounced(...args)),
+      announce: (run, by, event) =>
+        ask(node, () => {
+          const isAnnounced = outboxes.announce(run, by, event)
+          if (isAnnounced && event !== undefined) webhooks.note(this.#ends.get(event.id)!, name)
+          return isAnnounced
+        }),
+    }
   }
 
-  get isDead(): boolean {
-    return this.#node.isDead()
+  /** Events that a rate limit may suppress are none to be judged. */
+  send(urls: readonly string[], event: WebhookEvent): void {
+    if (event.rateLimitKey !== undefined) return
+    const addressed = this.address(urls, event)
+    this.#webhooks.note(addressed, this.node.name)
+    this.node.member.outbox.keep(addressed)
+    this.deliver(addressed)
   }
 
-  report() {
-    return this.#outbox.report()
+  address(urls: readonly string[], event: WebhookEvent): AddressedEvent {
+    const { type, streamId, id = `${this.node.name}-${this.#events++}` } = event
+    const nowMs = this.#world.nowMs()
+    const body = encodeEvent(event, id, new Date(nowMs))
+    const addressed = { type, streamId, id, urls, body, createdUs: nowMs * 1000 }
+    if (type === 'stream.stopped') this.#ends.set(id, addressed)
+    return addressed
   }
 
-  tell(event: WebhookEvent): void {
-    const addressed = this.#address(URLS, { ...event, id: `${this.name}-${this.#told++}` })
-    this.#webhooks.note(addressed, this.name)
-    this.#outbox.keep(addressed)
-    this.#deliver(addressed)
-  }
-
-  /** As `OwnerWrites` does: again until the registry answers. */
-  announce(run: RunName): void {
-    const data = { totals: 1 }
-    const event: WebhookEvent = { type: 'stream.stopped', streamId: run.streamId, data }
-    this.#webhooks.isBusy = true
-    this.#outbox.announce(run, { urls: URLS, event }).catch(() => {
-      this.#world.at(500, () => this.#node.on(() => this.announce(run)))
-    })
-  }
-
-  #address(urls: readonly string[], event: WebhookEvent): AddressedEvent {
-    const { type, streamId, id = '' } = event
-    const createdAt = new Date(this.#world.nowMs())
-    const body = encodeEvent(event, id, createdAt)
-    return { type, streamId, id, urls, body, createdUs: this.#world.nowMs() * 1000 }
-  }
-
-  #ask<T>(call: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#node.call(call, (reply) => {
-        this.#webhooks.isBusy = true
-        if (reply === undefined) reject(unavailable())
-        else resolve(reply)
-      })
-    })
-  }
-
-  #deliver(event: AddressedEvent): void {
+  deliver(event: AddressedEvent): void {
+    if (this.#isClosing) return
+    this.#webhooks.learn(event, this.node.name)
     for (const url of event.urls) {
       const queue = this.#queues.get(url) ?? []
       this.#queues.set(url, queue)
@@ -356,20 +281,30 @@ class NodeWebhooks {
     }
   }
 
+  check(): void {}
+
+  stats() {
+    return { delivered: 0, failed: 0, dropped: 0, suppressed: 0, pending: 0 }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true
+  }
+
   #attempt(url: string, queue: AddressedEvent[], retryMs: number): void {
     const { random, at } = this.#world
-    const later = (delayMs: number, run: () => void) => at(delayMs, () => this.#node.on(run))
+    const later = (delayMs: number, run: () => void) => at(delayMs, () => this.node.run(run))
     later(1 + random.below(50), () => {
+      if (this.#isClosing) return
       const [event] = queue as [AddressedEvent]
       const isReceived = !this.#webhooks.isAway(url)
-      if (isReceived) this.#webhooks.receive(url, event, this.name)
+      if (isReceived) this.#webhooks.receive(url, event, this.node.name)
       // An answer may be lost.
       if (!isReceived || random.chance(0.02)) {
         const nextMs = Math.min(2 * retryMs, RETRY_MS.max)
         return later(retryMs, () => this.#attempt(url, queue, nextMs))
       }
-      this.#webhooks.isBusy = true
-      this.#outbox.settle(event.id, url)
+      this.node.member.outbox.settle(event.id, url)
       queue.shift()
       if (queue.length > 0) this.#attempt(url, queue, RETRY_MS.first)
     })

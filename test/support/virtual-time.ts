@@ -13,54 +13,81 @@ interface Due {
 
 export class VirtualTime implements Timers {
   #nowMs = 0
-  readonly #due = new Set<Due>()
+  /** The first one at the end; of several at the same time, the one that was added first. */
+  readonly #due: Due[] = []
+  readonly #settle: () => Promise<void>
+  readonly #timers = this.timersOf((task) => task())
 
   readonly clock: Clock = {
     nowUs: () => this.#nowMs * 1000,
     wallMs: () => Date.UTC(2026, 11, 1) + this.#nowMs,
   }
 
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      signal?.throwIfAborted()
-      const abort = () => {
-        cancel()
-        reject(signal!.reason as Error)
-      }
-      const end = () => {
-        signal?.removeEventListener('abort', abort)
-        resolve()
-      }
-      const cancel = this.#add(ms, end, true)
-      signal?.addEventListener('abort', abort)
-    })
+  /** @param settle  waits for all that needs no time. Default: promises, and sockets do some of their work */
+  constructor(settle: () => Promise<void> = nextTurn) {
+    this.#settle = settle
+  }
+
+  get nowMs(): number {
+    return this.#nowMs
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<unknown> {
+    return this.#timers.sleep(ms, signal)
   }
 
   every(intervalMs: number, task: () => void): () => void {
-    let cancel: () => void
-    const wait = () => {
-      cancel = this.#add(intervalMs, () => {
+    return this.#timers.every(intervalMs, task)
+  }
+
+  /** Timers of a process. @param run  runs a task that is due, maybe later, or never */
+  timersOf(run: (task: () => void) => void): Timers {
+    return {
+      sleep: (ms, signal) =>
+        new Promise<void>((resolve, reject) => {
+          signal?.throwIfAborted()
+          const abort = () => {
+            cancel()
+            reject(signal!.reason as Error)
+          }
+          const end = () => {
+            signal?.removeEventListener('abort', abort)
+            resolve()
+          }
+          const cancel = this.after(ms, () => run(end), true)
+          signal?.addEventListener('abort', abort)
+        }),
+      every: (intervalMs, task) => {
+        let isOver = false
+        let cancel: () => void
+        const due = () => {
+          if (isOver) return
+          wait()
+          task()
+        }
+        const wait = () => (cancel = this.after(intervalMs, () => run(due)))
         wait()
-        task()
-      })
+        return () => {
+          isOver = true
+          cancel()
+        }
+      },
     }
-    wait()
-    return () => cancel()
   }
 
   /** Number of those that sleep. */
   get sleepers(): number {
-    return [...this.#due].filter(({ isSleep }) => isSleep).length
+    return this.#due.filter(({ isSleep }) => isSleep).length
   }
 
   /** Lets time pass. All that is due is done in order, with what follows from it without a socket. */
   async pass(ms: number): Promise<void> {
     const endMs = this.#nowMs + ms
     for (;;) {
-      await settled()
-      const next = first(this.#due)
+      await this.#settle()
+      const next = this.#due.at(-1)
       if (next === undefined || next.atMs > endMs) break
-      this.#due.delete(next)
+      this.#due.pop()
       this.#nowMs = next.atMs
       next.run()
     }
@@ -73,27 +100,24 @@ export class VirtualTime implements Timers {
     const end = () => (isOver = true)
     promise.then(end, end)
     for (;;) {
-      await settled()
+      await this.#settle()
       if (isOver) return promise
-      const next = first([...this.#due].filter(({ isSleep }) => isSleep))
+      const next = this.#due.findLast(({ isSleep }) => isSleep)
       if (next !== undefined) await this.pass(next.atMs - this.#nowMs)
     }
   }
 
   /** @returns cancels it */
-  #add(ms: number, run: () => void, isSleep = false): () => void {
+  after(ms: number, run: () => void, isSleep = false): () => void {
     const due = { atMs: this.#nowMs + ms, isSleep, run }
-    this.#due.add(due)
-    return () => this.#due.delete(due)
+    this.#due.splice(this.#due.findLastIndex(({ atMs }) => atMs > due.atMs) + 1, 0, due)
+    return () => {
+      const at = this.#due.indexOf(due)
+      if (at >= 0) this.#due.splice(at, 1)
+    }
   }
 }
 
-/** The earliest, and of several the one that was added first. */
-function first(due: Iterable<Due>): Due | undefined {
-  return [...due].toSorted((a, b) => a.atMs - b.atMs)[0]
-}
-
-/** Lets promises settle, and sockets do some of their work. */
-function settled(): Promise<void> {
+function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -43,6 +43,6 @@ export class MemoryRegistry {
 }
 
 /** As JSON has it: what is undefined is not there. */
-function encoded(value: unknown): unknown {
+export function encoded(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
 }

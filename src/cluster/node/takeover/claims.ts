@@ -13,6 +13,10 @@
  *
  * Where numbers are skipped the window is deleted: nothing is a gap, and nothing is read from the backup.
  *
+ * Known limit: an owner that Redis does not hear, and that dies before its lease lapses, has used the number of its open segment.
+ * It has listed a segment of it only if that is shorter than a lease, but may have listed parts. The next owner uses the number
+ * again, under another URI.
+ *
  * @module
  */
 import { Type, type Static } from 'typebox'
