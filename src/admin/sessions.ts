@@ -91,9 +91,13 @@ function claimsOf(value: string): { id: string; expiryMs: number } {
   return { id, expiryMs: Number(expiryMs) }
 }
 
-/** @param value  of a session; an empty text deletes the cookie */
+/**
+ * Without a path: browsers take that of the dashboard from the URL of the call (RFC 6265, section 5.1.4), wherever it is.
+ *
+ * @param value  of a session; an empty text deletes the cookie
+ */
 export function formatCookie(value: string, request: FastifyRequest): string {
   const maxAgeSec = value === '' ? 0 : SESSION_SEC
   const secure = protocolOf(request) === 'https' ? '; Secure' : ''
-  return `${COOKIE}=${value}; Path=/admin; Max-Age=${maxAgeSec}; HttpOnly; SameSite=Strict${secure}`
+  return `${COOKIE}=${value}; Max-Age=${maxAgeSec}; HttpOnly; SameSite=Strict${secure}`
 }

@@ -22,6 +22,8 @@ const ArchiveIndex = Type.Object({
   takeovers: Count,
   /** What the process that has stored the index puts before the names of its files; absent in older ones. */
   writer: Type.Optional(Type.String({ maxLength: 64 })),
+  /** Under which it owned the stream in a cluster: it grows with each owner. */
+  fence: Type.Optional(Count),
   start: Time,
   end: Time,
   /** Run in whose folder the next segments are, once this one has as many as a playlist may have. */

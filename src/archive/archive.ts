@@ -274,8 +274,8 @@ export class Archive {
     const { dvrSec, rewind, random } = this.#options
     const { checkpoint } = stream
     const format = checkpoint.media.formats?.includes('cmaf') ? 'cmaf' : 'ts'
-    const { id: streamId, epoch: writer } = stream
-    const archived = this.#createRun({ streamId, run: name, writer, format, ...options })
+    const { id: streamId, epoch: writer, fence } = stream
+    const archived = this.#createRun({ streamId, run: name, writer, fence, format, ...options })
     const folder = `${stream.id}/${name}`
     const unstored: Entry['unstored'] = new Map()
     const { dvrSec: windowSec = dvrSec } = stream.policy
@@ -500,7 +500,7 @@ export class Archive {
     this.#lostFiles++
     const isFirst = entry.lostUs === -Infinity
     entry.lostUs = this.#nowUs
-    if (isFirst)
+    if (isFirst && entry.outcome === undefined)
       this.#options.onEvent(entry.stream, { type: 'failed', reason, ...this.#report(entry) })
     entry.run.settle(uri, false)
   }
@@ -558,8 +558,9 @@ export class Archive {
     entry: Entry,
     reason = this.#error ?? 'The store did not take the playlists in time',
   ): void {
-    this.#uploads.abandon(entry)
+    // First: what waits is lost for the same reason.
     entry.outcome = 'FAILED'
+    this.#uploads.abandon(entry)
     this.#options.onEvent(entry.stream, { type: 'failed', reason, ...this.#report(entry) })
   }
 

@@ -30,6 +30,8 @@ export interface ArchivedRunOptions {
   readonly run: string
   /** Identifies the process. */
   readonly writer: string
+  /** Grows with each owner of the stream in a cluster; default: there is one process. */
+  readonly fence?: number | undefined
   readonly format: Format
   readonly captions: CaptionsPolicy
   /** Whether another process has begun the run: nothing is listed before `open`. */
@@ -120,10 +122,12 @@ export class ArchivedRun {
   }
 
   /**
-   * Whether a stored index is that of another process that goes on with the run: one that has begun later, or has stored
-   * its own first.
+   * Whether a stored index is that of another process that goes on with the run: a later owner or, where that is not known,
+   * one that has taken it over more often, or has stored its own first.
    */
-  isTakenBy({ takeovers, writer = this.#options.writer }: ArchiveIndex): boolean {
+  isTakenBy({ fence, takeovers, writer = this.#options.writer }: ArchiveIndex): boolean {
+    const { fence: ownFence } = this.#options
+    if (fence !== undefined && ownFence !== undefined && fence !== ownFence) return fence > ownFence
     if (takeovers !== this.#takeovers) return takeovers > this.#takeovers
     return writer !== this.#options.writer
   }
@@ -397,7 +401,7 @@ export class ArchivedRun {
   }
 
   #index(isComplete: boolean): Buffer {
-    const { streamId, run, writer } = this.#options
+    const { streamId, run, writer, fence } = this.#options
     const { durationSec, sizeBytes, segments, gaps, gapSec } = this.#totals
     const { names } = this.#playlists
     const tracksOf = new Map(
@@ -410,6 +414,7 @@ export class ArchivedRun {
       state: isComplete ? 'COMPLETE' : 'RUNNING',
       takeovers: this.#takeovers,
       writer,
+      ...(fence !== undefined && { fence }),
       ...(this.#next && {
         next: {
           run: this.#next.run,

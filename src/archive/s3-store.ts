@@ -127,6 +127,7 @@ export class S3Store {
   async put(object: StoredObject, options: PutOptions = {}): Promise<string | undefined> {
     const { key, chunks, contentType, cacheControl } = object
     const { replaces, signal } = options
+    const [triedForm] = this.#etagForms
     const condition = this.#conditionOf(options)
     const { sha256, md5, sizeBytes } = await digestOf(chunks)
     const response = await this.#send('PUT', key, {
@@ -159,10 +160,11 @@ export class S3Store {
       if (stored?.md5 === md5) return stored.etag
       if (stored?.etag === replaces && statusCode === PRECONDITION_FAILED) {
         // The store refuses the ETag that it gives, as older versions of Versity Gateway do in any form.
-        this.#etagForms = this.#etagForms.slice(1)
+        this.#etagForms = this.#etagForms.filter((form) => form !== triedForm)
         return this.put(object, options)
       }
-    } else if (stored?.sizeBytes === sizeBytes && (stored.md5 ?? md5) === md5) return stored.etag
+    } else if (stored?.sizeBytes === sizeBytes && (stored.md5 ?? md5) === md5)
+      return (isConflict ? undefined : etagOf(response.headers)) ?? stored.etag
     throw isConflict
       ? new StoreError('CONFLICT', 'The store has another object of this name: it is not replaced')
       : new StoreError('NOT_STORED', 'The store has confirmed other bytes than were sent')

@@ -43,8 +43,11 @@ export function notFoundHandler(
 ): void {
   const response = reply.hijack().raw
   const next = others.get(raw)
+  // Another server, to which it may go on, must not find it.
+  others.delete(raw)
   if (next === undefined) writeRefusal(response, ROUTE_NOT_FOUND, headers)
-  else next()
+  // Fastify would catch what it throws, and leave the request without a response.
+  else queueMicrotask(next)
 }
 
 /**

@@ -111,7 +111,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
         const { clock, auditLogger } = signed
         const own = { ...dashboard, control, clock, auditLogger }
         void internal.register(admin, { prefix: '/admin', ...own })
-      } else addNoDashboard(internal)
+      } else if (hasFrontPage) addNoDashboard(internal)
     }
     if (metrics !== undefined)
       void internal.register(metricsPlugin, { prefix: '/metrics', ...metrics })

@@ -22,6 +22,8 @@ export interface ContinuedStream {
   readonly checkpoint: StreamCheckpoint
   /** See `LiveStream.run`; default: a new one. */
   readonly run?: string | undefined
+  /** Under which this process owns the stream in a cluster: it grows with each owner. */
+  readonly fence?: number | undefined
   /** Media of its segments; those without are listed as gaps. Default: none. */
   readonly mediaOf?: MediaSource | undefined
   /** Why the stream has ended: it lingers, and no event tells of it. Default: it goes on. */

@@ -175,6 +175,11 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
     return this.#options.epoch
   }
 
+  /** See `ContinuedStream.fence`; undefined outside a cluster. */
+  get fence(): number | undefined {
+    return this.#options.continued?.fence
+  }
+
   get webhookUrls(): readonly string[] {
     return this.#configuration.webhookUrls
   }
@@ -658,7 +663,7 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
       const observed = source.publication.observe(figures, nowUs)
       if (source === this.#sources.onAir)
         facts.push(...observed, ...this.#packager.facts, ...this.#steadyTracks.facts)
-      else facts.push(...factsOfStandby(source.name, observed))
+      else if (this.onAir !== 'slate') facts.push(...factsOfStandby(source.name, observed))
       facts.push(...this.#keyExpiry.observe(source.encoder, this.#options.clock.wallMs()))
     }
     this.#warnings.observe(facts, nowUs)

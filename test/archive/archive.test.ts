@@ -413,6 +413,29 @@ t.test(
   },
 )
 
+t.test('an earlier owner that stores its index late does not stop a later one', async (t) => {
+  const { begin, connect, run, store, create, archived } = setUp()
+  const { stream } = begin()
+  connect(stream)
+  await run(33)
+  const continued = { checkpoint: stream.checkpoint, run: stream.run }
+  stream.leave()
+  for (const [earlier, later] of [
+    [0, 1],
+    [1, 0],
+  ] as const) {
+    const owners = ['f', 'g'].map((epoch, index) =>
+      archived(create(`${epoch}${earlier}`, { ...continued, fence: index === later ? 3 : 2 })),
+    )
+    for (const owner of owners) connect(owner.stream)
+    await run(30)
+    const states = owners.map((owner) => owner.archive.reportOf(owner.stream)?.state)
+    t.match([states[earlier], states[later]], ['FAILED', 'RUNNING'])
+    t.match(JSON.parse(store.text('index.json')), { fence: 3, writer: owners[later]!.stream.epoch })
+    for (const owner of owners) owner.stream.leave()
+  }
+})
+
 t.test('goes on in another folder when the playlists are long', async (t) => {
   const { begin, connect, run, store, events } = setUp({ fullBytes: 3000, dvrSec: 600 })
   const { stream, archive } = begin()

@@ -227,17 +227,23 @@ t.test('a store that knows no If-Match, or not its own ETags, is asked without i
   ]
   for (const [name, statusOf, expected] of stores) {
     const asked: (string | undefined)[] = []
-    const { store } = await openOwnStore(t, (request, response) => {
+    const serve: RequestListener = (request, response) => {
       request.resume()
       const match = request.headers['if-match']
       if (request.method === 'PUT') asked.push(match)
       const status = request.method === 'PUT' ? statusOf(match) : 200
       response.writeHead(status, { etag: '"v"', 'content-length': status === 200 ? 5 : 0 })
       response.end(request.method === 'PUT' && status === 200 ? 'bytes' : '')
-    })
-    for (const key of ['a', 'b'])
-      t.equal(await store.put(objectOf(key, 'bytes'), { replaces: 'v' }), 'v', name)
+    }
+    const { store } = await openOwnStore(t, serve)
+    const put = (key: string) => store.put(objectOf(key, 'bytes'), { replaces: 'v' })
+    for (const key of ['a', 'b']) t.equal(await put(key), 'v', name)
     t.same(asked, expected, name)
+    const { store: busy } = await openOwnStore(t, serve)
+    asked.length = 0
+    const puts = ['a', 'b'].map((key) => busy.put(objectOf(key, 'bytes'), { replaces: 'v' }))
+    t.same(await Promise.all(puts), ['v', 'v'], `${name}, at once`)
+    t.equal(asked.at(-1), expected.at(-1), `${name}, at once`)
   }
 })
 

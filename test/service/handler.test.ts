@@ -114,6 +114,22 @@ t.test('Express serves it below a path, beside routes of its own', async (t) => 
   t.match([parsed.status, await parsed.json()], [400, { error: /before they are parsed/ }])
 })
 
+t.test('what no server has a route for goes through each of them once', async (t) => {
+  const [first, second] = [await start(t), await start(t)]
+  let passes = 0
+  await first.serve((request, response) => {
+    first.server.handler(request, response, () => {
+      passes++
+      second.server.handler(request, response)
+    })
+  })
+  const reply = await fetch(`${first.origin}/other`)
+  t.match([reply.status, await reply.json()], [404, { code: 'ROUTE_NOT_FOUND' }])
+  t.equal(passes, 1)
+  t.equal((await fetch(`${first.origin}/admin`, { headers: { accept: 'text/html' } })).status, 404)
+  t.equal(passes, 2, '/admin is of the application')
+})
+
 t.test('http: false needs the URL of the application', async (t) => {
   const secrets = { hmacSecret: createSecret(), jwtSecret: createSecret() }
   const options = { ...secrets, http: false, srt: { port: 0 }, logLevel: 'silent' } as const

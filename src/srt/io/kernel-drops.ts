@@ -96,13 +96,15 @@ export class KernelDropMonitor {
     const there = (await readTables()).filter(({ address }) => addresses.has(address))
     // Other processes may share a port, and each of its connections has a socket then.
     const isShared = there.length > addresses.size
-    const inodes = isShared ? await readOwnInodes() : new Set()
+    const inodes: ReadonlySet<string> = isShared ? await readOwnInodes() : new Set()
     const own = isShared ? there.filter(({ inode }) => inodes.has(inode)) : there
     if (new Set(own.map(({ address }) => address)).size < addresses.size) return this.#total
-    const before = this.#latest
-    this.#latest = new Map(own.map(({ inode, drops }) => [inode, drops]))
-    const added = own.map(({ inode, drops }) => Math.max(0, drops - (before.get(inode) ?? 0)))
-    this.#total = added.reduce((sum, each) => sum + each, this.#total ?? 0)
+    const latest = new Map(own.map(({ inode, drops }) => [inode, drops]))
+    // A table that changes while it is read may lack a socket.
+    const missed = [...this.#latest].filter(([inode]) => inodes.has(inode) && !latest.has(inode))
+    const added = [...latest].map(([inode, drops]) => drops - (this.#latest.get(inode) ?? 0))
+    this.#total = added.reduce((sum, each) => sum + Math.max(0, each), this.#total ?? 0)
+    this.#latest = new Map([...missed, ...latest])
     return this.#total
   }
 

@@ -7,13 +7,14 @@
  * @module
  */
 import type { Socket } from 'node:dgram'
-import type { AddressInfo } from 'node:net'
+import { isIPv6, type AddressInfo } from 'node:net'
 import { enlargeReceiveBuffer, openSocket } from './socket.ts'
 
 interface PeerSocket {
   readonly socket: Socket
   /** Number of connections of the peer. */
   users: number
+  isBound: boolean
 }
 
 interface PeerSocketsOptions {
@@ -21,7 +22,7 @@ interface PeerSocketsOptions {
   readonly local: AddressInfo
   /** Takes what arrives: as long as a socket is not connected yet, from any peer. */
   readonly onMessage: (datagram: Buffer, peer: { address: string; port: number }) => void
-  /** Without its socket a peer is served by the listener's. */
+  /** Called where a socket does not open: the peer is served by the listener's. */
   readonly onError: (error: Error) => void
 }
 
@@ -35,7 +36,8 @@ export class PeerSockets {
 
   /** Local addresses of the sockets: those that the kernel has chosen, where the listener's is a wildcard. */
   get addresses(): AddressInfo[] {
-    return [...this.#peers.values()].map(({ socket }) => socket.address())
+    const bound = [...this.#peers.values()].filter(({ isBound }) => isBound)
+    return bound.map(({ socket }) => socket.address())
   }
 
   open(port: number, address: string): void {
@@ -46,14 +48,16 @@ export class PeerSockets {
       known.users++
       return
     }
-    const socket = openSocket(address, { reusePort: true })
-    this.#peers.set(key, { socket, users: 1 })
+    const socket = openSocket(address, { reusePort: true, ipv6Only: isIPv6(address) })
+    const peer: PeerSocket = { socket, users: 1, isBound: false }
+    this.#peers.set(key, peer)
     socket.on('message', onMessage)
-    socket.on('error', (error) => {
-      onError(error)
-      if (this.#peers.get(key)?.socket === socket) this.#close(key, socket)
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      // The peer has gone, as an ICMP message tells connected sockets alone: its connection ends by its own rules.
+      if (error.syscall !== 'recvmsg') onError(error)
     })
     socket.bind(local.port, local.address, () => {
+      peer.isBound = true
       enlargeReceiveBuffer(socket)
       socket.connect(port, address)
     })

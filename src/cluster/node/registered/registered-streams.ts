@@ -41,12 +41,12 @@ export class RegisteredStreams {
   continueStream(handover: Handover, mediaOf?: MediaSource): LiveStream {
     const { streams } = this.#options
     const { stream: registered } = handover
-    const { id, reason: ended, options } = registered
+    const { id, fence, reason: ended, options } = registered
     const checkpoint = checkpointOf(handover, this.#options)
     const { media = {} } = decodeOptions(options)
     // A run has the same name at each of its owners.
     const run = nameRun(registered.startedAtMs, String(registered.run))
-    const stream = streams.continueStream(id, media, { checkpoint, run, mediaOf, ended })
+    const stream = streams.continueStream(id, media, { checkpoint, run, fence, mediaOf, ended })
     this.#apply(stream, registered)
     return stream
   }
