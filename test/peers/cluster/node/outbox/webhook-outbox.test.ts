@@ -60,7 +60,15 @@ async function startNode(
     readOutbox: () => outbox,
   })
   const outbox = new WebhookOutbox({
-    ...{ node, outboxes, clock: machineClock, timers: machineTimers, logger, webhooks, webhookUrls },
+    ...{
+      node,
+      outboxes,
+      clock: machineClock,
+      timers: machineTimers,
+      logger,
+      webhooks,
+      webhookUrls,
+    },
     readClusterSecrets: () => secrets,
   })
   const timer = setInterval(() => void outbox.look(), 100)
