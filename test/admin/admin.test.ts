@@ -253,8 +253,7 @@ t.test('a cookie of the same name, from another service of the host, does no har
 })
 
 t.test('the cookie is out of reach for scripts and other sites, and HTTPS keeps it', async (t) => {
-  const attributes =
-    /^millrace_admin=[\w.-]+; Max-Age=43200; HttpOnly; SameSite=Strict/
+  const attributes = /^millrace_admin=[\w.-]+; Max-Age=43200; HttpOnly; SameSite=Strict/
   const plain = await startAdmin(t, { trustProxy: '127.0.0.1' })
   const login = (headers = {}) => post(plain, 'login', { password: PASSWORD }, headers)
   t.match((await login()).headers['set-cookie']?.[0], new RegExp(`${attributes.source}$`))

@@ -292,7 +292,7 @@ t.test('a viewer who comes before the encoder sees the slate, then the program',
   const { page, errors } = await openPage(t, `${url}/watch/studio`)
   await plays(page, 3)
   t.equal(server.status('studio').status, 'READY')
-  t.notOk(await page.isVisible('#notice'))
+  await page.waitForSelector('#notice', { state: 'hidden' })
 
   const encoder = publishDemo(t, srtUrl)
   await until('the program', () => server.status('studio').onAir === 'main')
