@@ -55,6 +55,9 @@ import { workOfInsertion, workOfPackaging, workOfPlacing, workOfSamples } from '
  */
 const MAX_REPEATED_MS = 3000
 
+/** Longest pause that the slate fills from its beginning. */
+const MAX_FILLED_MS = 10_000
+
 /** Events of a stream. */
 export interface StreamEvents {
   /** A segment is complete. The cache shares its bytes, which must not be changed. */
@@ -477,7 +480,9 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
   }
 
   #receive(source: Source, outputs: readonly DemuxerOutput[]): void {
-    const wallMs = this.#options.clock.wallMs()
+    const { encoder } = source
+    const isBeginning = encoder instanceof Slate && !this.#packager.isOpen
+    const wallMs = isBeginning ? encoder.startMs : this.#options.clock.wallMs()
     const isOnAir = source === this.#sources.onAir
     source.handle(outputs, wallMs, isOnAir)
     for (const output of outputs)
@@ -495,6 +500,8 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
     const { onAir } = this.#sources
     if (change.reason === 'lost' && onAir !== undefined)
       this.#consume(onAir.publication.takeOpen(), wallMs)
+    if (onAir?.encoder instanceof Slate)
+      for (const payload of onAir.encoder.takeRest()) onAir.publication.push(payload)
     if (onAir !== undefined) this.#endTimeline(wallMs)
     this.#putOnAir(change)
   }
@@ -538,9 +545,16 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
     for (const { output, wallMs } of source.gop.take()) this.#consume([output], wallMs)
   }
 
+  /**
+   * The slate begins where the media before it ended: to Shaka 5.2, media that lacks more than a second is late for as long
+   * as it is listed, and may all be out of its window.
+   */
   #openSlate(): Source {
-    const slate = new Slate(this.#slate!, this.#options.clock)
-    return this.#connect('slate', slate)
+    const { clock } = this.#options
+    const { dateMs } = this.#packager
+    const wallMs = clock.wallMs()
+    const startMs = dateMs < wallMs - MAX_FILLED_MS ? wallMs : Math.min(dateMs, wallMs)
+    return this.#connect('slate', new Slate(this.#slate!, clock, startMs))
   }
 
   #playSlate(): void {

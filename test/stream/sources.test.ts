@@ -304,6 +304,40 @@ t.test('the slate is on air 2 s after the last encoder, and is never live', asyn
   t.match(stream.files.get('playlist.m3u8')!.chunks.join(''), /#EXT-X-ENDLIST\n$/)
 })
 
+t.test('the slate begins where the programme ended, however soon an encoder is back', async (t) => {
+  for (const backAfterSec of [0.1, 0.6, 5]) {
+    for (const hasLeft of [true, false]) {
+      const { stream, connect, run } = setUp(t, { slate: 'slate.ts' })
+      const main = connect('main')
+      run(5)
+      main.isPaused = true
+      if (hasLeft) main.publication!.end('timeout')
+      while (stream.onAir !== 'slate') run(0.01)
+      run(backAfterSec)
+      connect('main')
+      run(3)
+      const { maxHoleMs, minHoleMs, discontinuities } = readDates(stream)
+      t.equal(discontinuities, 2)
+      t.ok(maxHoleMs < 500 && minHoleMs > -1, `hole of ${maxHoleMs} ms`)
+    }
+  }
+})
+
+t.test('after more than 10 s, the slate begins when it goes on air', async (t) => {
+  for (const [slateAfterSec, hasHole] of [
+    [9, false],
+    [11, true],
+  ] as const) {
+    const { stream, connect, run } = setUp(t, { slate: 'slate.ts' }, { slateAfterSec })
+    const main = connect('main')
+    run(5)
+    main.publication!.end('timeout')
+    run(slateAfterSec + 8)
+    const { maxHoleMs } = readDates(stream)
+    t.equal(maxHoleMs > 10_000, hasHole, `hole of ${maxHoleMs} ms`)
+  }
+})
+
 t.test('a stream that is always on begins with the slate, and ends with its key', async (t) => {
   const { stream, connect, run, events } = setUp(t, { slate: 'slate.ts', alwaysOn: true })
   stream.tick()
