@@ -63,6 +63,7 @@ export function formatRecord(record: StreamRecord): string {
       ['Interrupted', interruption && `${interruption.since} (${interruption.reason})`],
       ['Stops', record.stops_at],
       ['Banned until', record.banned_until],
+      ['On air', record.on_air ?? undefined],
       ['Encoder', publisher ? formatPublisher(publisher) : undefined],
       ...tracks.map((track) => ['Track', formatTrack(track)]),
       ['Viewers', String(record.viewers)],

@@ -184,7 +184,7 @@ export const Config = Type.Object({
     tracks: Type.Enum(['compatible', 'all'], {
       default: 'compatible',
       description:
-        'tracks to publish: `all`, or those that every player decodes (H.264, H.265, AAC, MP3, MP2, AC-3, ID3)',
+        'tracks to publish: `all`, or those that players expect in transport stream (H.264, H.265, AAC, MP3, MP2, AC-3, ID3)',
     }),
     captions: Type.Enum(['auto', 'always', 'never'], {
       default: 'auto',

@@ -238,7 +238,7 @@ export const WARNINGS = {
   GOP_TOO_LONG: rule<{ gopSec: number; limitSec: number; targetSec: number }>({
     holdSec: perSegment,
     message: ({ gopSec, limitSec }) =>
-      `Key frames are over ${figure(gopSec)} s apart (limit ${limitSec} s). Viewers join late. Set the keyframe interval to 2 s (OBS: Output > Keyframe Interval; ffmpeg: -g 60).`,
+      `Key frames are over ${figure(gopSec)} s apart (limit ${limitSec} s). Viewers join late. Set the keyframe interval to 2 s (OBS: Output > Keyframe Interval; ffmpeg: -g 60 at 30 fps).`,
   }),
   SEGMENT_TOO_LARGE: rule<{ maxBytes: number; targetSec: number }>({
     holdSec: perSegment,
@@ -294,7 +294,7 @@ export const WARNINGS = {
   }),
   TRACKS_NOT_IN_CMAF: rule<{ tracks: readonly Track[] }>({
     message: ({ tracks: all }) =>
-      `CMAF does not carry ${tracks(all)}. Viewers of master.m3u8 miss it. Send AAC with one block a frame, MP3, AC-3, E-AC-3 or Opus.`,
+      `CMAF does not carry ${tracks(all)}. Viewers of master.m3u8 miss it. Send AAC with one block a frame, MP3 or Opus.`,
   }),
   PARAMETER_SETS_VARY: rule<{ tracks: readonly Track[] }>({
     message: ({ tracks: all }) =>

@@ -99,6 +99,7 @@ t.test('status and streams show a live stream, and stop ends it', async (t) => {
   )
   t.match(out, /^Track +video h264, \d+x\d+/m)
   t.match(out, /^Track +audio aac, \d+ Hz, \d channels/m)
+  t.match(out, /^On air +main$/m)
   t.match(out, /^Viewers +\d+$/m)
   const json = await millrace(env, 'status', 'studio', '--json')
   t.match(JSON.parse(json.out), { stream_id: 'studio', live: true })
