@@ -37,7 +37,7 @@ function pack(): { tarball: string; files: string[] } {
 const { tarball, files } = pack()
 
 t.test(
-  'the package contains compiled modules, their types, the pages, the scripts of the registry, the demo and the license',
+  'the package contains modules, types, pages, scripts of the registry, the demo, docs, deploy and the license',
   async (t) => {
     const expected = ['LICENSE', 'README.md', 'fixtures/demo.mpegts', 'package.json']
     const pages = [
@@ -47,11 +47,18 @@ t.test(
     const scripts = readdirSync(join(ROOT, 'src/cluster/registry/scripts')).map(
       (name) => `dist/cluster/registry/scripts/${name}`,
     )
+    // Secrets may be in deploy/ as well: docs/production.md makes them there for Docker.
+    const deployed = [
+      ...['alerts.yaml', 'grafana/millrace.json'],
+      ...['millrace.service', 'millrace@.conf', 'nginx.conf'],
+    ].map((name) => `deploy/${name}`)
+    const isDocumentation = (path: string) => path.startsWith('docs/')
     const isModule = (path: string) => /^dist\/[a-z0-9/-]+\.(js|d\.ts)$/.test(path)
     t.strictSame(
-      files.filter((path) => !isModule(path)).toSorted(),
-      [...expected, ...pages, ...scripts].toSorted(),
+      files.filter((path) => !isModule(path) && !isDocumentation(path)).toSorted(),
+      [...expected, ...pages, ...scripts, ...deployed].toSorted(),
     )
+    t.ok(files.includes('docs/settings.md'))
     const untyped = files.filter(
       (path) => path.endsWith('.js') && !files.includes(path.replace(/js$/, 'd.ts')),
     )
