@@ -521,6 +521,7 @@ export class Packager {
       for (const { pid } of carried === undefined ? [] : listTracks(carried))
         this.#takers.set(pid, [...(this.#takers.get(pid) ?? []), writer])
     }
+    this.#planner.carry(this.tracks)
     const renditions = listRenditions(wanted)
     if (renditions.join() === this.#renditions.join()) return
     this.#renditions = renditions

@@ -8,6 +8,7 @@
 import type { PesUnit } from '../../mpegts/pes-unit.ts'
 import type { SpliceInfo } from '../../mpegts/psi/splice-info.ts'
 import { TICKS_PER_SEC, type Times } from '../../mpegts/timestamps.ts'
+import type { Track } from '../../mpegts/track.ts'
 import type { TargetDurations } from '../target-durations.ts'
 import {
   partDecision,
@@ -19,6 +20,7 @@ import {
 } from './cut-decision.ts'
 import { GopLengths } from './gop-lengths.ts'
 import { PartCutter } from './part-cutter.ts'
+import { frameTicksOf } from './part-target.ts'
 import { ProgramDate } from './program-date.ts'
 import { Progress } from './progress.ts'
 import { gapBefore, isDueAt, segmentTicks } from './segment-boundary.ts'
@@ -36,9 +38,10 @@ const MAX_GOP_SEC = 4
 const MIN_FRAME = 0.75
 
 /**
- * Inputs: `announce` splice information, `expect` and `push` each PES packet of the reference track in order of arrival,
- * `observe` those of other tracks, `endTimeline` when the tracks change, `endClock` when the encoder has left, `settle`
- * while media pauses, `end` at the end. The decisions of `push` apply before its PES packet, which is in no segment if none is `open` afterwards.
+ * Inputs: `carry` the tracks, `announce` splice information, `expect` and `push` each PES packet of the reference track in
+ * order of arrival, `observe` those of other tracks, `endTimeline` when the tracks change, `endClock` when the encoder has
+ * left, `settle` while media pauses, `end` at the end. The decisions of `push` apply before its PES packet, which is in no
+ * segment if none is `open` afterwards.
  */
 export class CutPlanner {
   readonly #maxSegmentBytes: number
@@ -106,6 +109,12 @@ export class CutPlanner {
   /** Date at which the open segment begins or, without one, the next at the earliest; milliseconds since 1970. */
   get dateMs(): number {
     return this.#programDate.startMs
+  }
+
+  /** Takes the tracks of all renditions. */
+  carry(tracks: readonly Track[]): void {
+    const audioTicks = tracks.filter(({ kind }) => kind === 'audio').map(frameTicksOf)
+    this.#parts.fitAudio(audioTicks.filter((ticks) => ticks > 0))
   }
 
   announce(splice: SpliceInfo): void {

@@ -17,9 +17,16 @@ const MIN_FRACTION = 0.85
  */
 export const MAX_STEP_PARTS = 20
 
-/** Calling order: `fix` the target; then for each segment `start`, `advance` or `foresee` with each frame, `end`. */
+/**
+ * Calling order: `fix` the target, `fitAudio` with each change of the audio; then for each segment `start`, `advance` or
+ * `foresee` with each frame, `end`.
+ */
 export class PartCutter {
   #targetTicks: number | undefined
+  /** Maximum duration of a part, beside which whole audio frames do not exceed the target. */
+  #maxTicks = Infinity
+  /** Durations of the audio frames, by track. */
+  #audioTicks: readonly number[] = []
   #limitTicks = 0
   /** Start of the open part; undefined in a segment without parts. */
   #startTicks: number | undefined
@@ -36,6 +43,22 @@ export class PartCutter {
   fix(targetSec: number | undefined, limitTicks: number): void {
     this.#limitTicks = limitTicks
     this.#targetTicks = targetSec === undefined ? undefined : Math.round(targetSec * TICKS_PER_SEC)
+    this.fitAudio(this.#audioTicks)
+  }
+
+  /**
+   * Fits the next parts to the audio, whose parts have all frames that begin in them, see `PartTarget`. PART-TARGET is no
+   * whole number of frames after a change of codec or sample rate, and would be exceeded.
+   *
+   * @param audioTicks  durations of the audio frames, by track
+   */
+  fitAudio(audioTicks: readonly number[]): void {
+    this.#audioTicks = audioTicks
+    const targetTicks = this.#targetTicks ?? Infinity
+    const maxima = audioTicks
+      .map((ticks) => Math.ceil(Math.floor(targetTicks / ticks) * ticks))
+      .filter((ticks) => ticks >= MIN_FRACTION * targetTicks)
+    this.#maxTicks = Math.min(targetTicks, ...maxima)
   }
 
   start(startTicks: number): void {
@@ -79,7 +102,7 @@ export class PartCutter {
    */
   snap(wantedTicks: number, frameTicks: number, isLast = false): number {
     if (this.#startTicks === undefined || this.#targetTicks === undefined) return wantedTicks
-    const maxTicks = this.#startTicks + this.#targetTicks
+    const maxTicks = this.#startTicks + this.#maxTicks
     const endTicks = Math.min(wantedTicks, maxTicks + MAX_STEP_PARTS * this.#targetTicks)
     const fractionTicks = Math.min(frameTicks, (1 - MIN_FRACTION) * this.#targetTicks)
     const slackTicks = isLast ? Infinity : fractionTicks
@@ -116,14 +139,14 @@ export class PartCutter {
   /** Ends the parts that are over before `ticks`. */
   #endBefore(ticks: number): PartEnd[] {
     const ends: PartEnd[] = []
-    while (!this.#fits(ticks)) ends.push(this.#end(this.#startTicks! + this.#targetTicks!))
+    while (!this.#fits(ticks)) ends.push(this.#end(this.#startTicks! + this.#maxTicks))
     return ends
   }
 
   /** Whether the open part may last until `ticks`. */
   #fits(ticks: number): boolean {
-    if (this.#startTicks === undefined || this.#targetTicks === undefined) return true
-    return ticks - this.#startTicks <= this.#targetTicks
+    if (this.#startTicks === undefined) return true
+    return ticks - this.#startTicks <= this.#maxTicks
   }
 
   #isLongEnough(ticks: number): boolean {

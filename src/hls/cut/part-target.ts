@@ -85,7 +85,8 @@ const FRAME_SAMPLES: Readonly<Partial<Record<Codec, number>>> = {
 /** CODECS of AAC with SBR, which doubles the sample rate. */
 const HAS_SBR = /^mp4a\.40\.(5|29)$/
 
-function frameTicksOf({ codec, parameters }: Track): number {
+/** @returns duration of an audio frame of the track; 0 if it is unknown */
+export function frameTicksOf({ codec, parameters }: Track): number {
   const { sampleRate = Infinity, codecString = '' } = parameters ?? {}
   const samples = (FRAME_SAMPLES[codec] ?? 0) * (HAS_SBR.test(codecString) ? 2 : 1)
   return (samples * TICKS_PER_SEC) / sampleRate
