@@ -19,7 +19,7 @@ import { formatRecord, formatStarted, formatStreams } from './stream-texts.ts'
 import { givenHmacSecret, print, readConfig, report, throwAwaySecrets } from './terminal.ts'
 
 /** Options of each of these commands, beside the fields of its request. */
-export interface ClientOptions {
+export interface CommandOptions {
   /** Base URL of the service; default: that of one on this machine with the same settings. */
   readonly url?: string
   /** Prints the answer as JSON. */
@@ -28,7 +28,7 @@ export interface ClientOptions {
   readonly hmacSecretFile?: string
 }
 
-export async function start(streamId: string, options: ClientOptions): Promise<void> {
+export async function start(streamId: string, options: CommandOptions): Promise<void> {
   const call = openApi(options)
   const body = onTheWire({ ...requestFields(StartStreamBody, options), streamId })
   const started = await call('start-stream', body)
@@ -37,17 +37,17 @@ export async function start(streamId: string, options: ClientOptions): Promise<v
   print(formatStarted(started, needsToken))
 }
 
-export async function stop(streamId: string, options: ClientOptions): Promise<void> {
+export async function stop(streamId: string, options: CommandOptions): Promise<void> {
   const call = openApi(options)
   const body = onTheWire({ ...requestFields(StopStreamBody, options), streamId })
   show(await call('stop-stream', body), options, formatRecord)
 }
 
-export async function status(streamId: string, options: ClientOptions): Promise<void> {
+export async function status(streamId: string, options: CommandOptions): Promise<void> {
   show(await openApi(options)('status', { stream_id: streamId }), options, formatRecord)
 }
 
-export async function streams(options: ClientOptions): Promise<void> {
+export async function streams(options: CommandOptions): Promise<void> {
   const call = openApi(options)
   const body = onTheWire(requestFields(StreamsBody, options))
   const all: ResponseData<'status'>[] = []
@@ -60,7 +60,7 @@ export async function streams(options: ClientOptions): Promise<void> {
   show(all, options, formatStreams)
 }
 
-function show<Data>(data: Data, { json }: ClientOptions, format: (data: Data) => string): void {
+function show<Data>(data: Data, { json }: CommandOptions, format: (data: Data) => string): void {
   if (json === true) printJson(data)
   else print(format(data))
 }
@@ -70,7 +70,7 @@ function printJson(data: unknown): void {
 }
 
 /** @returns a function that calls the API; it rejects with `API_CALL_FAILED`, which says what to do */
-function openApi({ url, hmacSecret, hmacSecretFile }: ClientOptions) {
+function openApi({ url, hmacSecret, hmacSecretFile }: CommandOptions) {
   const flags = { 'hmac-secret': hmacSecret, 'hmac-secret-file': hmacSecretFile }
   const secret = givenHmacSecret(flags)
   // The caller need not have JWT_SECRET.
