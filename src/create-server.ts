@@ -6,7 +6,7 @@
  */
 import { completeSettings, configWarnings } from './config/complete-settings.ts'
 import type { Config } from './config/schema.ts'
-import { inOptionNames, renameIn } from './config/option-names.ts'
+import { inOptionNames, inVariableNames, renameIn } from './config/option-names.ts'
 import type { JoinCluster } from './service/cluster.ts'
 import { MillraceError } from './errors.ts'
 import { openLogger } from './logger.ts'
@@ -51,7 +51,7 @@ async function startAlone(options: ProgramOptions, parts: ServerParts = {}): Pro
 }
 
 async function start(options: ProgramOptions, parts: ServerParts): Promise<Server> {
-  const { nameSettings = (message) => message } = parts
+  const { nameSettings = inVariableNames } = parts
   try {
     const config = completeSettings(options)
     refuse(config, parts)

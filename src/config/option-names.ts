@@ -12,6 +12,9 @@ export type NameSettings = (message: string) => string
 
 const OPTIONS = new Map(SETTINGS.map(({ env, path }) => [env, path.join('.')]))
 
+/** Names variables of the environment, as messages are written. */
+export const inVariableNames: NameSettings = (message) => message
+
 /** Names options of the library, such as `srt.port`, in place of variables of the environment. */
 export const inOptionNames: NameSettings = (message) =>
   message.replace(/\b[A-Z][A-Z_]+\b/g, (name) => OPTIONS.get(name) ?? name)

@@ -13,7 +13,7 @@ import { createReaderAdmission } from '../egress/reader-admission.ts'
 import { describeCapacity } from './cache-report.ts'
 import { systemClock } from '../timing/clock.ts'
 import { completeSettings } from '../config/complete-settings.ts'
-import { renameIn, type NameSettings } from '../config/option-names.ts'
+import { inVariableNames, renameIn, type NameSettings } from '../config/option-names.ts'
 import type { Config, GivenSettings } from '../config/schema.ts'
 import { parseUrls } from '../config/setting-types.ts'
 import { SegmentCache } from '../hls/store/segment-cache.ts'
@@ -130,7 +130,7 @@ export class Server
   /** Constructor for `create-server.ts` only. */
   constructor(config: Config, logger: Logger, parts: ServerParts = {}) {
     super()
-    const { joinCluster, nameSettings = (message) => message } = parts
+    const { joinCluster, nameSettings = inVariableNames } = parts
     this.#nameSettings = nameSettings
     this.#settings = new Settings(config)
     this.#logger = limitLines(logger, systemClock)
