@@ -410,6 +410,25 @@ t.test('a response that trickles ends at the limit of a request', async (t) => {
   t.match(error, { code: 'TIMEOUT', message: /TimeoutError/ })
 })
 
+t.test('no timer is left of a request that is over', async (t) => {
+  const { store } = await openOwnStore(t, (request, response) => {
+    request.resume()
+    if (request.url!.endsWith('lost')) request.socket.destroy()
+    else response.writeHead(request.url!.endsWith('refused') ? 403 : 200, { etag: '"v"' }).end()
+  })
+  const countTimers = () =>
+    process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length
+  const timers = countTimers()
+  for (const key of ['there', 'refused', 'lost']) {
+    await Promise.allSettled([
+      store.put(objectOf(key, 'bytes'), { replaces: 'v' }),
+      store.get(key, { maxBytes: 0 }),
+      store.head(key),
+    ])
+    t.equal(countTimers(), timers, key)
+  }
+})
+
 t.test('garbage collection does not undo the limit of a request', async (t) => {
   const { store } = await openOwnStore(
     t,
