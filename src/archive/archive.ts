@@ -210,7 +210,7 @@ export class Archive {
       if (entry === undefined && run === undefined) throw notFound('give the run: none is here')
       const folder = entry?.folder ?? `${streamId}/${run}`
       const archived = entry?.run ?? this.#createRun({ streamId, run: run!, writer: '' })
-      const multivariant = await this.#read(`${folder}/${MULTIVARIANT_URI}`)
+      const multivariant = await this.#read(folder, MULTIVARIANT_URI)
       if (multivariant === undefined) throw notFound('nothing of the run is stored')
       if (entry === undefined) await this.#load({ folder, run: archived, etags: new Map() })
       const clip = archived.clip(from.getTime(), to.getTime(), multivariant)
@@ -326,9 +326,9 @@ export class Archive {
 
   /** Takes over what the previous owner of the stream has stored. */
   #restore(entry: Entry): void {
-    const { stream, run } = entry
+    const { stream, folder, run, etags } = entry
     const attempt = async () => {
-      const multivariant = await this.#readVersion(entry, MULTIVARIANT_URI)
+      const multivariant = await this.#read(folder, MULTIVARIANT_URI, etags)
       const index = await this.#load(entry)
       if (index?.state === 'COMPLETE') entry.outcome = 'COMPLETE'
       if (run.next !== undefined) {
@@ -351,33 +351,30 @@ export class Archive {
    * @returns undefined if nothing of it is stored
    * @throws {Error} if somebody else has put other files there, which must not be overwritten
    */
-  async #load(entry: Pick<Entry, 'folder' | 'run' | 'etags'>): Promise<ArchiveIndex | undefined> {
-    const { folder, run } = entry
-    const text = await this.#readVersion(entry, INDEX_NAME)
+  async #load({
+    folder,
+    run,
+    etags,
+  }: Pick<Entry, 'folder' | 'run' | 'etags'>): Promise<ArchiveIndex | undefined> {
+    const text = await this.#read(folder, INDEX_NAME, etags)
     if (text === undefined) return undefined
     const index = parseIndex(text)
     const playlists = new Map<RenditionName, string>()
     for (const { name, playlist } of index?.renditions ?? []) {
-      const stored = await this.#readVersion(entry, playlist)
+      const stored = await this.#read(folder, playlist, etags)
       if (stored !== undefined) playlists.set(name, stored)
     }
     if (index !== undefined && (await run.restore(index, playlists))) return index
     throw new Error(`${folder} in the store has other files than those that were stored there`)
   }
 
-  async #read(key: string): Promise<string | undefined> {
-    return (await this.#options.store.get(key, { maxBytes: MAX_PLAYLIST_BYTES }))?.toString()
-  }
-
-  /** Reads a file that is to be replaced, after its ETag, which is never newer then. */
-  async #readVersion(
-    { folder, etags }: Pick<Entry, 'folder' | 'etags'>,
-    name: string,
-  ): Promise<string | undefined> {
-    const key = `${folder}/${name}`
-    const head = await this.#options.store.head(key)
-    if (head !== undefined) etags.set(name, head.etag)
-    return this.#read(key)
+  /** @param etags  take that of the version, which may be replaced then */
+  async #read(folder: string, name: string, etags?: Entry['etags']): Promise<string | undefined> {
+    const stored = await this.#options.store.get(`${folder}/${name}`, {
+      maxBytes: MAX_PLAYLIST_BYTES,
+    })
+    if (stored !== undefined) etags?.set(name, stored.etag)
+    return stored?.bytes.toString()
   }
 
   #put(
@@ -652,7 +649,7 @@ export class Archive {
 
   /** Whether another process has gone on with the run, of which this one has not heard. */
   async #isTaken({ folder, run }: Entry): Promise<boolean> {
-    const index = parseIndex((await this.#read(`${folder}/${INDEX_NAME}`)) ?? '')
+    const index = parseIndex((await this.#read(folder, INDEX_NAME)) ?? '')
     return index !== undefined && run.isTakenBy(index)
   }
 

@@ -77,8 +77,8 @@ export class Rewind implements OlderMedia {
     const { store, fetched, maxFileBytes } = this.#options
     const key = this.#keyOf(name)
     return fetched.fetch(key, async () => {
-      const bytes = await store.get(key, { maxBytes: maxFileBytes })
-      const file = bytes && this.#describe(name, [bytes])
+      const stored = await store.get(key, { maxBytes: maxFileBytes })
+      const file = stored && this.#describe(name, [stored.bytes])
       if (file === undefined) throw new MillraceError('FILE_NOT_FOUND')
       return file
     })

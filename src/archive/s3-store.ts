@@ -51,6 +51,10 @@ interface ObjectHead {
   readonly etag: string | undefined
 }
 
+interface StoredVersion extends Pick<ObjectHead, 'etag'> {
+  readonly bytes: Buffer
+}
+
 interface PutOptions {
   /** Whether to overwrite no object, where the store can; one that is the same is a success. */
   readonly createOnly?: boolean
@@ -174,7 +178,10 @@ export class S3Store {
    * @returns undefined: there is no such object
    * @throws {StoreError} also if the object has more than `maxBytes`
    */
-  async get(key: string, { maxBytes }: { readonly maxBytes: number }): Promise<Buffer | undefined> {
+  async get(
+    key: string,
+    { maxBytes }: { readonly maxBytes: number },
+  ): Promise<StoredVersion | undefined> {
     const response = await this.#send('GET', key)
     if (response.statusCode !== 200) {
       const refusal = await this.#refusal(response)
@@ -188,7 +195,7 @@ export class S3Store {
       throw failureOf(error, this.#base.host)
     }
     const bytes = Buffer.concat(chunks)
-    if (bytes.length <= maxBytes) return bytes
+    if (bytes.length <= maxBytes) return { bytes, etag: etagOf(response.headers) }
     throw new StoreError('TOO_LARGE', `The object has more than ${maxBytes} bytes`)
   }
 

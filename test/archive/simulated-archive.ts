@@ -55,15 +55,16 @@ export class MemoryStore {
     return etagOf(bytes)
   }
 
-  async get(key: string): Promise<Buffer | undefined> {
+  async get(key: string) {
     if (!/m3u8|json/.test(key)) this.asked.push(key)
     if (this.fails(key)) throw new StoreError('TIMEOUT', 'The store does not answer')
-    return this.files.get(key)
+    const bytes = this.files.get(key)
+    return bytes && { bytes, etag: etagOf(bytes) }
   }
 
   async head(key: string) {
-    const file = await this.get(key)
-    return file && { sizeBytes: file.length, md5: undefined, etag: etagOf(file) }
+    const stored = await this.get(key)
+    return stored && { sizeBytes: stored.bytes.length, md5: undefined, etag: stored.etag }
   }
 
   async close() {}
