@@ -327,14 +327,13 @@ t.test('a store that is too slow is told once', async (t) => {
 t.test(
   'an owner that does not know of the next one does not overwrite its playlists',
   async (t) => {
-    const { begin, connect, run, store, events, create, archived } = setUp()
+    const { begin, connect, run, store, events, continueElsewhere } = setUp()
     // Whatever the store knows.
     store.compares = false
     const { stream, archive } = begin()
     connect(stream)
     await run(33)
-    const continued = { checkpoint: stream.checkpoint, run: stream.run }
-    const { stream: next, archive: nextArchive } = archived(create('f', continued))
+    const { stream: next, archive: nextArchive } = continueElsewhere(stream)
     connect(next)
     await run(30)
     next.stop('api')
@@ -356,7 +355,7 @@ t.test(
 
 for (const name of ['index.json', 'cmaf-video-1.m3u8', 'master.m3u8'])
   t.test(`an owner that was paused while it stored ${name} overwrites nothing`, async (t) => {
-    const { begin, connect, run, store, create, archived } = setUp()
+    const { begin, connect, run, store, continueElsewhere } = setUp()
     const { stream, archive } = begin()
     connect(stream)
     await run(33)
@@ -368,8 +367,7 @@ for (const name of ['index.json', 'cmaf-video-1.m3u8', 'master.m3u8'])
       return put(object, options)
     }
     while (held.length === 0) await run(1)
-    const continued = { checkpoint: stream.checkpoint, run: stream.run }
-    const { stream: next, archive: nextArchive } = archived(create('f', continued))
+    const { stream: next, archive: nextArchive } = continueElsewhere(stream)
     connect(next)
     await run(30)
     next.stop('api')
@@ -389,13 +387,12 @@ for (const name of ['index.json', 'cmaf-video-1.m3u8', 'master.m3u8'])
 t.test(
   'of two owners that go on with the same index, the first to store its own does',
   async (t) => {
-    const { begin, connect, run, store, create, archived } = setUp()
+    const { begin, connect, run, store, continueElsewhere } = setUp()
     const { stream } = begin()
     connect(stream)
     await run(33)
-    const continued = { checkpoint: stream.checkpoint, run: stream.run }
+    const owners = ['f', 'g'].map((epoch) => continueElsewhere(stream, { epoch }))
     stream.leave()
-    const owners = ['f', 'g'].map((epoch) => archived(create(epoch, continued)))
     for (const owner of owners) connect(owner.stream)
     await run(30)
     for (const owner of owners) owner.stream.stop('api')
@@ -413,28 +410,23 @@ t.test(
   },
 )
 
-t.test('an earlier owner that stores its index late does not stop a later one', async (t) => {
-  const { begin, connect, run, store, create, archived } = setUp()
-  const { stream } = begin()
-  connect(stream)
-  await run(33)
-  const continued = { checkpoint: stream.checkpoint, run: stream.run }
-  stream.leave()
-  for (const [earlier, later] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
+for (const [earlier, order] of ['first', 'last'].entries())
+  t.test(`an earlier owner that stores its index ${order} does not stop a later one`, async (t) => {
+    const { begin, connect, run, store, continueElsewhere } = setUp()
+    const { stream } = begin()
+    connect(stream)
+    await run(33)
     const owners = ['f', 'g'].map((epoch, index) =>
-      archived(create(`${epoch}${earlier}`, { ...continued, fence: index === later ? 3 : 2 })),
+      continueElsewhere(stream, { epoch, fence: index === earlier ? 2 : 3 }),
     )
+    stream.leave()
     for (const owner of owners) connect(owner.stream)
     await run(30)
     const states = owners.map((owner) => owner.archive.reportOf(owner.stream)?.state)
+    const later = 1 - earlier
     t.match([states[earlier], states[later]], ['FAILED', 'RUNNING'])
     t.match(JSON.parse(store.text('index.json')), { fence: 3, writer: owners[later]!.stream.epoch })
-    for (const owner of owners) owner.stream.leave()
-  }
-})
+  })
 
 t.test('goes on in another folder when the playlists are long', async (t) => {
   const { begin, connect, run, store, events } = setUp({ fullBytes: 3000, dvrSec: 600 })

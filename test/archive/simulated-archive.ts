@@ -154,8 +154,13 @@ export function setUp({
     running.set(stream, archive)
     return { stream, archive }
   }
+  /** Another process goes on with a stream, of which its owner hears nothing. */
+  const continueElsewhere = (
+    { checkpoint, run }: LiveStream,
+    { epoch = 'f', fence, ...others }: { epoch?: string; fence?: number; rows?: [] } = {},
+  ) => archived(create(epoch, { checkpoint: { ...checkpoint, ...others }, run, fence }))
   return {
-    ...{ clock, cache, create, createArchive, store, events, archived },
+    ...{ clock, cache, create, createArchive, store, events, continueElsewhere },
     connect(stream: LiveStream, clip = CLIP) {
       const encoder = new ClipEncoder('main', nowUs, clip)
       encoder.publication = stream.publish(encoder)
@@ -181,11 +186,11 @@ export function setUp({
     },
     begin: () => archived(create('e')),
     /** Kills the process of a stream; another one goes on with its checkpoint. */
-    takeOver(before: LiveStream, { epoch = 'f', rows = before.checkpoint.rows } = {}) {
+    takeOver(before: LiveStream, options?: Parameters<typeof continueElsewhere>[1]) {
       running.clear()
-      const { checkpoint, run } = before
+      const taken = continueElsewhere(before, options)
       before.leave()
-      return archived(create(epoch, { checkpoint: { ...checkpoint, rows }, run }))
+      return taken
     },
   }
 }

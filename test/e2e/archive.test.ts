@@ -7,7 +7,7 @@ import t from 'tap'
 import { checkStream } from '../../src/check/index.ts'
 import { publishDemo } from '../support/demo-encoder.ts'
 import { start } from '../support/process.ts'
-import { startS3Server, type TestS3Server } from '../support/s3-server.ts'
+import { archiveOptionsOf, startS3Server } from '../support/s3-server.ts'
 import { callApi, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { segmentUris } from '../support/viewer.ts'
@@ -15,15 +15,11 @@ import { findEvent, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 
-function archiveTo({ endpoint, url, credentials }: TestS3Server) {
-  return { ...credentials, endpoint, url, publicUrl: `${endpoint}/archive/live` }
-}
-
 t.test('a programme with a lost encoder, complete in the store', async (t) => {
   const store = await startS3Server(t)
   const hooks = await startWebhookReceiver(t)
   const { server, api } = await startService(t, {
-    archive: archiveTo(store),
+    archive: archiveOptionsOf(store),
     webhook: { secret: '' },
     hls: { segmentSec: 1 },
   })

@@ -6,7 +6,7 @@ import { checkStream } from '../../src/check/index.ts'
 import { signPlaybackToken } from '../../src/index.ts'
 import { startEdge } from '../cluster/edge/edge-app.ts'
 import { publishDemo } from '../support/demo-encoder.ts'
-import { startS3Server } from '../support/s3-server.ts'
+import { archiveOptionsOf, startS3Server } from '../support/s3-server.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { segmentUris } from '../support/viewer.ts'
@@ -22,10 +22,8 @@ async function startStream(t: Test, { isPublic }: { readonly isPublic: boolean }
       return requests.isRefused
     },
   })
-  const { endpoint, url, credentials } = store
-  const publicUrl = isPublic ? `${endpoint}/archive/live` : ''
   const service = await startService(t, {
-    archive: { ...credentials, endpoint, url, publicUrl },
+    archive: { ...archiveOptionsOf(store), ...(!isPublic && { publicUrl: '' }) },
     playbackSecret: SECRET,
     hls: { segmentSec: 1, playlistSegments: 3, dvrSec: 3600, formats: 'cmaf' },
   })

@@ -56,6 +56,11 @@ export interface TestPut {
   readonly etag: string | undefined
 }
 
+/** Options of a service that archives to the server. */
+export function archiveOptionsOf({ endpoint, url, credentials }: TestS3Server) {
+  return { ...credentials, endpoint, url, publicUrl: `${endpoint}/archive/live` }
+}
+
 /** Starts a server with an empty bucket, which is removed with the test. */
 export async function startS3Server(
   t: Test,

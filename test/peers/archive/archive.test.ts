@@ -13,7 +13,7 @@ import t from 'tap'
 import { publish } from '../../../src/cli/publisher/publisher.ts'
 import type { RenditionName } from '../../../src/hls/file-names.ts'
 import { publishDemo } from '../../support/demo-encoder.ts'
-import { startS3Server } from '../../support/s3-server.ts'
+import { archiveOptionsOf, startS3Server } from '../../support/s3-server.ts'
 import { startService } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 import { openBrowser, playback } from '../support/browser.ts'
@@ -32,12 +32,7 @@ t.test('rclone, ffprobe, hls.js, Shaka and Video.js read a finished archive', as
   if (!requireTool(t, 'rclone', 'ffprobe', 'chromium')) return
   const store = await startS3Server(t)
   const { server } = await startService(t, {
-    archive: {
-      ...store.credentials,
-      endpoint: store.endpoint,
-      url: store.url,
-      publicUrl: `${store.endpoint}/archive/live`,
-    },
+    archive: archiveOptionsOf(store),
     hls: { segmentSec: 1 },
   })
   const { srtUrl } = await server.startStream({ streamId: 'studio' })
@@ -105,12 +100,7 @@ for (const formats of ['cmaf', 'ts'] as const)
     if (!requireTool(t, 'ffmpeg', 'ffprobe')) return
     const store = await startS3Server(t)
     const { server } = await startService(t, {
-      archive: {
-        ...store.credentials,
-        endpoint: store.endpoint,
-        url: store.url,
-        publicUrl: `${store.endpoint}/archive/live`,
-      },
+      archive: archiveOptionsOf(store),
       hls: { segmentSec: 1, formats },
     })
     const { srtUrl } = await server.startStream({ streamId: 'studio' })

@@ -5,7 +5,7 @@
 import type { Response } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { publishDemo } from '../../support/demo-encoder.ts'
-import { startS3Server } from '../../support/s3-server.ts'
+import { archiveOptionsOf, startS3Server } from '../../support/s3-server.ts'
 import { startService } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 import { openBrowser, playback } from '../support/browser.ts'
@@ -22,10 +22,9 @@ const MEDIA_SEC = { before: 10, behind: BACK_SEC }
 
 /** Starts a stream with a lost encoder, whose beginning is in the store alone. */
 async function startStream(t: Test, isPublic: boolean) {
-  const { endpoint, url, credentials } = await startS3Server(t)
-  const publicUrl = isPublic ? `${endpoint}/archive/live` : ''
+  const store = await startS3Server(t)
   const { server } = await startService(t, {
-    archive: { ...credentials, endpoint, url, publicUrl },
+    archive: { ...archiveOptionsOf(store), ...(!isPublic && { publicUrl: '' }) },
     hls: { segmentSec: 1, playlistSegments: 4, dvrSec: 3600, formats: 'cmaf' },
   })
   const { srtUrl, masterUrl } = await server.startStream({ streamId: 'studio' })
