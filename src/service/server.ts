@@ -94,8 +94,9 @@ export interface ServerParts {
 }
 
 /**
- * A running service. In a cluster `status`, `list`, `kick` and `switchSource` are for the streams of this process. Queries: `status`, `findStream`, `publicUrl`, `httpPort`, `srtPort`, `list`. Commands:
- * `startStream`, `stopStream`, `revokeKey`, `clip`, `kick`, `switchSource`, `reload`, `drain`, `close`. Event `stream`: a stream with events of its own was started or resumed.
+ * A service: `listen`, then `announce`, at the end `close`, or `abandon` alone. Getters, `status`, `list` and `findStream` are
+ * queries, the other methods are commands. In a cluster `status`, `list`, `kick`, `switchSource` and `findStream` are for the
+ * streams of this process. Event `stream`: a stream with events of its own was started, resumed, or taken over.
  */
 export class Server
   extends EventEmitter<{ stream: [stream: LiveStream] }>

@@ -94,9 +94,8 @@ interface AllStreamEvents extends StreamEvents {
 }
 
 /**
- * Commands: `configure`, `switchSource`, `renewKey`, `publish`, `disconnect`, `read`, `unread`, `closeReaders`,
- * `reportPush`, `reportInterruption`, `warn`, `endWarning`, and `tick` about 4 times a second; at the end `stop`, `discard`,
- * or `leave` alone. All else are queries. Events: `AllStreamEvents`.
+ * `tick` about 4 times a second; at the end `stop`, then `discard`, or `leave` alone. Getters, `encoderOf` and `report` are
+ * queries, the other methods are commands. Events: `AllStreamEvents`.
  *
  * ```
  * payloads ─► Publication ─┬─► SteadyTracks ─► Packager ─► LivePresentation ─► files
