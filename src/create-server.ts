@@ -20,7 +20,7 @@ import { Server, type ServerParts } from './service/server.ts'
  */
 export function createServer({ http, ...others }: ServerOptions): Promise<Server> {
   const isPortless = http === false
-  const options = { ...others, ...(http && { http }) }
+  const options = { ...others, http: isPortless ? undefined : http }
   return startAlone(options, { isPortless, nameSettings: inOptionNames })
 }
 

@@ -33,7 +33,7 @@ export function completeSettings(
   unreadable: ReadonlyMap<string, string> = new Map(),
 ): Config {
   const config: Record<string, unknown> = {}
-  const problems = unknownSettings(given)
+  const problems = wrongOptions(given)
   for (const setting of SETTINGS) {
     const { env, path, schema } = setting
     const preset = schema.default ?? schema.presetFor?.(memoryBytes)
@@ -53,14 +53,18 @@ export function completeSettings(
 const KNOWN = new Set(['logger', ...SETTINGS.map(({ path }) => path.join('.'))])
 const GROUPS = new Set(SETTINGS.filter(({ path }) => path.length > 1).map(({ path }) => path[0]))
 
-/** A misspelt option of a program in JavaScript would be off without a word. */
-function unknownSettings(given: object): string[] {
-  const names = Object.entries(given).flatMap(([name, value]: [string, unknown]) =>
-    GROUPS.has(name) ? Object.keys(Object(value)).map((key) => `${name}.${key}`) : [name],
-  )
-  return names
-    .filter((name) => !KNOWN.has(name))
-    .map((name) => `unknown option ${name}: expected one of docs/settings.md`)
+/** A misspelt option of a program in JavaScript, or `true` in place of a group, would be off without a word. */
+function wrongOptions(given: object): string[] {
+  return Object.entries(given).flatMap(([name, value]: [string, unknown]) => {
+    const isGroup = GROUPS.has(name)
+    const expected = name === 'http' ? 'an object or false' : 'an object'
+    // Without the value, which may be a secret.
+    if (isGroup && typeof (value ?? {}) !== 'object') return [`${name} must be ${expected}`]
+    const names = isGroup ? Object.keys(value ?? {}).map((key) => `${name}.${key}`) : [name]
+    return names
+      .filter((option) => !KNOWN.has(option))
+      .map((option) => `unknown option ${option}: expected one of docs/settings.md`)
+  })
 }
 
 function refuse(problems: readonly string[]): void {

@@ -685,3 +685,15 @@ t.test('an option that does not exist is refused by its name', async (t) => {
   })
   t.ok(completeSettings({ ...SECRETS, logger: undefined } as GivenSettings))
 })
+
+t.test('a value in place of a group of options is refused, and not shown', async (t) => {
+  const options = { ...SECRETS, http: true, admin: 's3cret', srt: undefined, hls: null }
+  t.throws(() => completeSettings(options as unknown as GivenSettings), {
+    code: 'CONFIG_INVALID',
+    message: [
+      'several settings are wrong:',
+      'http must be an object or false',
+      'admin must be an object',
+    ].join('\n  '),
+  })
+})

@@ -130,6 +130,13 @@ t.test('what no server has a route for goes through each of them once', async (t
   t.equal(passes, 2, '/admin is of the application')
 })
 
+t.test('http: true or 0 opens no port by accident', async (t) => {
+  const secrets = { hmacSecret: createSecret(), jwtSecret: createSecret() }
+  const expected = { code: 'CONFIG_INVALID', message: 'http must be an object or false' }
+  for (const http of [true, 0])
+    await t.rejects(createServer({ ...secrets, http } as never), expected, String(http))
+})
+
 t.test('http: false needs the URL of the application', async (t) => {
   const secrets = { hmacSecret: createSecret(), jwtSecret: createSecret() }
   const options = { ...secrets, http: false, srt: { port: 0 }, logLevel: 'silent' } as const
