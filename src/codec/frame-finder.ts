@@ -5,11 +5,10 @@
  * @module
  */
 import { findStartCode, MAX_HEAD_BYTES, MAX_NAL_UNITS } from './annex-b.ts'
-import { H264_SLICE_HEAD_BYTES, H264Pictures } from './h264-pictures.ts'
-import { H265_SLICE_HEAD_BYTES, H265Pictures } from './h265-pictures.ts'
 import { isParameterSet, isSlice, NAL_HEADER_BYTES, nalRole, type NalRole } from './nal-unit.ts'
 import { readParameterSet, type ParameterSetKind, type VideoCodec } from './parameter-sets.ts'
 import type { Picture } from './picture.ts'
+import { VIDEO_READERS, type VideoReaders } from './video-readers.ts'
 
 export interface PictureStart extends Picture {
   /** Offset in the elementary stream: of the zero byte before the start code, if there is one (H.264 B.1.2). */
@@ -34,8 +33,9 @@ export interface FrameFinderStats {
 export class FrameFinder {
   readonly #codec: VideoCodec
   readonly #headerBytes: number
+  readonly #sliceHeadBytes: number
   readonly #stats: FrameFinderStats
-  readonly #pictures: H264Pictures | H265Pictures
+  readonly #pictures: InstanceType<VideoReaders['Pictures']>
   /** Latest parameter set of each kind: most are repeated. */
   readonly #latestSets = new Map<ParameterSetKind, Buffer>()
   /** Size of all pieces. */
@@ -53,7 +53,9 @@ export class FrameFinder {
     this.#codec = codec
     this.#headerBytes = NAL_HEADER_BYTES[codec]
     this.#stats = stats
-    this.#pictures = codec === 'h264' ? new H264Pictures() : new H265Pictures()
+    const { Pictures, sliceHeadBytes } = VIDEO_READERS[codec]
+    this.#sliceHeadBytes = sliceHeadBytes
+    this.#pictures = new Pictures()
   }
 
   /** Whether a slice was found. */
@@ -176,8 +178,7 @@ export class FrameFinder {
     if (bytes.length - at < this.#headerBytes) return this.#headerBytes
     const role = this.#roleOf(bytes.subarray(at, at + this.#headerBytes))
     if (isParameterSet(role)) return MAX_HEAD_BYTES
-    if (!isSlice(role)) return this.#headerBytes
-    return this.#codec === 'h264' ? H264_SLICE_HEAD_BYTES : H265_SLICE_HEAD_BYTES
+    return isSlice(role) ? this.#sliceHeadBytes : this.#headerBytes
   }
 
   #roleOf(nal: Buffer): NalRole {

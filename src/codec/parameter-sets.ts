@@ -49,8 +49,10 @@ export function readParameterSet(
   kind: ParameterSetKind,
   nal: Buffer,
 ): ParameterSet {
-  return { kind, id: codec === 'h264' ? readH264Id(kind, nal) : readH265Id(kind, nal), nal }
+  return { kind, id: ID_READERS[codec](kind, nal), nal }
 }
+
+const ID_READERS = { h264: readH264Id, h265: readH265Id } as const
 
 function readH264Id(kind: ParameterSetKind, nal: Buffer): number {
   const head = unescapeNal(nal.subarray(1, 1 + H264_ID_BYTES))

@@ -3,8 +3,6 @@
  *
  * @module
  */
-import { decodeH264Sequence } from '../codec/h264-sps.ts'
-import { decodeH265Sequence } from '../codec/h265-parameter-sets.ts'
 import {
   PARAMETER_SET_KINDS,
   ParameterSets,
@@ -12,6 +10,7 @@ import {
   type VideoCodec,
 } from '../codec/parameter-sets.ts'
 import type { SequenceParameters } from '../codec/video-parameters.ts'
+import { VIDEO_READERS } from '../codec/video-readers.ts'
 
 export interface VideoFormat {
   readonly codec: VideoCodec
@@ -76,9 +75,8 @@ export class VideoFormatCollector {
     const sets = this.parameterSets
     const before = this.#format
     if (sets && before?.inBandSets === inBandSets && isServedBy(before, sets)) return
-    const decode = this.#codec === 'h264' ? decodeH264Sequence : decodeH265Sequence
     const sps = sets?.find(({ kind }) => kind === 'sps')
-    const sequence = sps && decode(sps.nal)
+    const sequence = sps && VIDEO_READERS[this.#codec].decodeSequence(sps.nal)
     this.#format = sets &&
       sequence && { codec: this.#codec, inBandSets, parameterSets: sets, sequence }
   }

@@ -31,6 +31,8 @@ const TYPES = {
   h265: { outOfBand: 'hvc1', inBand: 'hev1' },
 } as const
 
+const CONFIGURATIONS = { h264: encodeAvcConfiguration, h265: encodeHevcConfiguration } as const
+
 /** @returns CODECS value, which begins with the type of the sample entry (RFC 6381 3.3) */
 export function videoCodecString(format: VideoFormat): string {
   const { codecString } = format.sequence.video
@@ -39,7 +41,6 @@ export function videoCodecString(format: VideoFormat): string {
 
 export function encodeVideoSampleEntry(format: VideoFormat): Buffer {
   const { video, signal } = format.sequence
-  const isH264 = format.codec === 'h264'
   return box(
     typeOf(format),
     u16(0, 0, 0, 1), // reserved 48, data_reference_index
@@ -49,7 +50,7 @@ export function encodeVideoSampleEntry(format: VideoFormat): Buffer {
     u16(1), // frame_count
     Buffer.alloc(32), // compressorname
     u16(DEPTH_COLOR, 0xffff),
-    isH264 ? encodeAvcConfiguration(format) : encodeHevcConfiguration(format),
+    CONFIGURATIONS[format.codec](format),
     ...(signal.color === undefined ? [] : [encodeColors(signal.color)]),
     ...(signal.sampleAspectRatio === undefined
       ? []

@@ -10,12 +10,9 @@ import { FieldReader } from './box-reader.ts'
 import type { Faults } from './media-facts.ts'
 import type { NalFormat, TrackFormat } from './movie.ts'
 import { MAX_HEAD_BYTES } from '../../codec/annex-b.ts'
-import { H264Pictures } from '../../codec/h264-pictures.ts'
-import { decodeH264Sps } from '../../codec/h264-sps.ts'
-import { decodeH265Sps } from '../../codec/h265-parameter-sets.ts'
-import { H265Pictures } from '../../codec/h265-pictures.ts'
 import { isParameterSet, isSlice, nalRole } from '../../codec/nal-unit.ts'
 import { readParameterSet } from '../../codec/parameter-sets.ts'
+import { VIDEO_READERS } from '../../codec/video-readers.ts'
 
 /** Where a sample claims to be: a hostile `trun` may point anywhere. */
 export interface SamplePlace {
@@ -42,7 +39,7 @@ export function inspectNalSamples(
   { id, sampleEntry, nalUnits: { codec, lengthBytes, sets } }: NalTrack,
   faults: Faults,
 ): TrackFormat | undefined {
-  const pictures = codec === 'h264' ? new H264Pictures() : new H265Pictures()
+  const pictures = new VIDEO_READERS[codec].Pictures()
   for (const set of sets) pictures.pushSet(set)
   const isOutOfBand = OUT_OF_BAND.has(sampleEntry)
   const isKnown = sets.some(({ kind, nal }) => kind === 'sps' && describe(nal, codec) !== undefined)
@@ -88,7 +85,7 @@ function describe(
   codec: NalFormat['codec'],
   sampleEntry = '',
 ): TrackFormat | undefined {
-  const parameters = codec === 'h264' ? decodeH264Sps(nal) : decodeH265Sps(nal)
+  const parameters = VIDEO_READERS[codec].decodeSequence(nal)?.video
   if (parameters === undefined) return undefined
   const { codecString, ...rest } = parameters
   return { ...rest, codec: codecString.replace(/^(avc1|hvc1)/, sampleEntry) }

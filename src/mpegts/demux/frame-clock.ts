@@ -56,7 +56,7 @@ export class FrameClock<Frame extends UntimedFrame> {
   #stampDelayTicks = 0
   #stampPlace: Place = { order: 0, frames: 0 }
 
-  /** @param orderStep  usual step of the order from one frame to the next: 2 in H.264, which counts fields, 1 in H.265 */
+  /** @param orderStep  usual step of the order from one frame to the next */
   constructor(orderStep: number) {
     this.#usualStep = orderStep
     this.#orderStep = orderStep

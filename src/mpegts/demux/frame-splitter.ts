@@ -6,6 +6,7 @@
  */
 import { FrameFinder, type PictureStart } from '../../codec/frame-finder.ts'
 import type { VideoCodec } from '../../codec/parameter-sets.ts'
+import { VIDEO_READERS } from '../../codec/video-readers.ts'
 import { packetizePes } from '../mux/pes-packetizer.ts'
 import {
   HAS_ADAPTATION_FIELD,
@@ -123,7 +124,7 @@ export class FrameSplitter {
   constructor(codec: VideoCodec, stats: DemuxerStats) {
     this.#stats = stats
     this.#finder = new FrameFinder(codec, stats)
-    this.#clock = new FrameClock(codec === 'h264' ? 2 : 1)
+    this.#clock = new FrameClock(VIDEO_READERS[codec].orderStep)
   }
 
   /** Whether PES packets are made anew. */
