@@ -33,6 +33,7 @@ import {
   type RenditionName,
   type Format,
 } from './file-names.ts'
+import { DropCounter, type DropRole } from './rendition/drop-counter.ts'
 import {
   isSameSelection,
   leadTrack,
@@ -148,11 +149,6 @@ export interface PlacingStats {
   copies: number
 }
 
-/** Numbers of PES packets that a rendition has dropped. */
-type WriterDrops = Readonly<Record<Track['kind'] | 'oversize', number>>
-
-const NO_DROPS: WriterDrops = { video: 0, audio: 0, data: 0, oversize: 0 }
-
 /**
  * Inputs: `push` the outputs of the demuxer, with the wall clock in milliseconds since 1970; `discontinuity` when the
  * encoder has left; `settle` when media pauses for long; `end` at the end. Each returns the outputs that it completes.
@@ -169,15 +165,7 @@ export class Packager {
   readonly #planner: CutPlanner
   /** Writers of all renditions so far; those of transport stream first. */
   readonly #writers = new Map<RenditionName, RenditionWriter>()
-  readonly #stats = {
-    damagedPackets: 0,
-    oversizePackets: 0,
-    droppedAudioPackets: 0,
-    droppedDataPackets: 0,
-    otherDroppedPackets: 0,
-  }
-  /** Drops of each rendition that `#stats` has. */
-  readonly #counted = new Map<RenditionName, WriterDrops>()
+  readonly #drops = new DropCounter()
   readonly #samples = noSampleStats()
   readonly #placing: PlacingStats = { visits: 0, copies: 0 }
   readonly #waiting: WaitingMemory = { bytes: 0 }
@@ -216,7 +204,7 @@ export class Packager {
     this.#countDropped()
     return {
       ...this.#planner.stats,
-      ...this.#stats,
+      ...this.#drops.stats,
       droppedSamples: this.#samples.dropped,
     }
   }
@@ -329,7 +317,7 @@ export class Packager {
 
   #pushUnit(unit: PesUnit, wallMs: number): void {
     if (!this.#selection.hasFrames(unit)) {
-      this.#stats.droppedAudioPackets++
+      this.#drops.stats.droppedAudioPackets++
       return
     }
     const patienceTicks = this.#planner.open === undefined ? 0 : this.#planner.limitTicks
@@ -438,28 +426,15 @@ export class Packager {
       : carried?.audio?.pid === this.#carried?.audio?.pid
   }
 
-  /** Whether drops are counted in this rendition: those of CMAF beside transport stream would be counted twice. */
-  #isCounted({ name }: RenditionWriter): boolean {
-    return !isCmafRendition(name) || !this.#policy.formats.includes('ts')
+  /** Drops of CMAF beside transport stream would be counted twice. */
+  #dropRoleOf(writer: RenditionWriter): DropRole {
+    if (this.#isMain(writer)) return 'main'
+    const isTwin = isCmafRendition(writer.name) && this.#policy.formats.includes('ts')
+    return isTwin ? undefined : 'other'
   }
 
-  /** Adds what the renditions have dropped since the last call: the main rendition changes with the tracks. */
   #countDropped(): void {
-    for (const writer of this.#writers.values()) {
-      const { video, audio, data } = writer.droppedPackets
-      const drops = { oversize: writer.oversizePackets, video, audio, data }
-      const before = this.#counted.get(writer.name) ?? NO_DROPS
-      this.#counted.set(writer.name, drops)
-      const oversize = drops.oversize - before.oversize
-      if (this.#isMain(writer)) {
-        this.#stats.oversizePackets += oversize
-        this.#stats.droppedAudioPackets += audio - before.audio
-        this.#stats.droppedDataPackets += data - before.data
-      } else if (this.#isCounted(writer)) {
-        const queued = video + audio + data - before.video - before.audio - before.data
-        this.#stats.otherDroppedPackets += queued + oversize
-      }
-    }
+    for (const writer of this.#writers.values()) this.#drops.count(writer, this.#dropRoleOf(writer))
   }
 
   /** False for a damaged random access point or a PES packet larger than a segment, which are counted as dropped. */
@@ -467,10 +442,8 @@ export class Packager {
     const isDamaged = unit.damaged && unit.randomAccess
     const isOversize = unit.sizeBytes + PSI_BYTES > this.#writerOptions.maxSegmentBytes
     if (!isDamaged && !isOversize) return true
-    const takers = this.#takersOf(unit).filter((writer) => this.#isCounted(writer))
-    const isMain = takers.some((writer) => this.#isMain(writer))
-    if (takers.length > (isMain ? 1 : 0)) this.#stats.otherDroppedPackets++
-    if (isMain) this.#stats[isDamaged ? 'damagedPackets' : 'oversizePackets']++
+    const roles = this.#takersOf(unit).map((writer) => this.#dropRoleOf(writer))
+    this.#drops.drop(roles, isDamaged ? 'damagedPackets' : 'oversizePackets')
     return false
   }
 
