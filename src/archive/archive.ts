@@ -8,20 +8,20 @@ import type { ArchiveReport, ClipReport } from '../api/records.ts'
 import type { ClipRequest } from '../api/requests.ts'
 import { MillraceError } from '../errors.ts'
 import { totalBytes } from '../binary/total-bytes.ts'
-import { MULTIVARIANT_URI, type RenditionName } from '../hls/file-names.ts'
+import { MULTIVARIANT_URI } from '../hls/file-names.ts'
 import { printedSec } from '../hls/playlist/checkpoint-rows.ts'
 import type { CheckpointChange } from '../hls/playlist/checkpoint.ts'
 import type { CaptionsPolicy } from '../hls/playlist/multivariant.ts'
-import { mediaTypeOf, PLAYLIST_TYPE, type StreamFile } from '../hls/store/stream-file.ts'
+import { mediaTypeOf, type StreamFile } from '../hls/store/stream-file.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { Clock } from '../timing/clock.ts'
-import { parseIndex, type ArchiveIndex } from './archive-index.ts'
+import { parseIndex } from './archive-index.ts'
 import { ArchivedRun, INDEX_NAME, type ArchivedRunOptions } from './archived-run.ts'
 import type { ArchivedMedia } from './row-ledger.ts'
-import type { ArchivedDocument } from './run-playlists.ts'
+import { FOREVER, RunFolder } from './run-folder.ts'
 import type { S3Store } from './s3-store.ts'
 import { Rewind, type RewindOptions } from './rewind.ts'
-import { StoreError } from './store-error.ts'
+import { isConflict, StoreError } from './store-error.ts'
 import { UploadQueue } from './upload-queue.ts'
 
 /** Shortest time between two versions of a playlist. */
@@ -51,13 +51,8 @@ const LOOKS = 5
 /** Clips at a time: each may read whole playlists. */
 const MAX_CLIPS = 4
 
-/** Size of a playlist or an index that is read from the store. */
-const MAX_PLAYLIST_BYTES = 64 * 1024 * 1024
-
 /** Size of the playlists of a run, after which it goes on in another folder: 8 days of 2 s segments in two renditions. */
 const FULL_BYTES = 48 * 1024 * 1024
-
-const FOREVER = 'public, max-age=31536000, immutable'
 
 type ArchiveMode = 'all' | 'request'
 
@@ -95,7 +90,7 @@ interface Entry {
   readonly stream: LiveStream
   /** Name of the run: that of the stream, and for later folders their number. */
   readonly name: string
-  readonly folder: string
+  readonly folder: RunFolder
   readonly run: ArchivedRun
   readonly isContinued: boolean
   /** Undefined if viewers may not go back. */
@@ -110,8 +105,6 @@ interface Entry {
   /** How the archive has ended. */
   outcome: 'COMPLETE' | 'FAILED' | undefined
   isWriting: boolean
-  /** Of the playlists and the index, as far as this process has read or stored them, by name: see `ObjectHead`. */
-  readonly etags: Map<string, string | undefined>
   /** Whether the playlists have been stored. */
   isStarted: boolean
   /** When media was lost last; -Infinity if none was. */
@@ -208,17 +201,17 @@ export class Archive {
         ({ stream, name }) => stream.id === streamId && (run ?? name) === name,
       )
       if (entry === undefined && run === undefined) throw notFound('give the run: none is here')
-      const folder = entry?.folder ?? `${streamId}/${run}`
+      const folder = new RunFolder(this.#options.store, `${streamId}/${run ?? entry!.name}`)
       const archived = entry?.run ?? this.#createRun({ streamId, run: run!, writer: '' })
-      const multivariant = await this.#read(folder, MULTIVARIANT_URI)
+      const multivariant = await folder.read(MULTIVARIANT_URI)
       if (multivariant === undefined) throw notFound('nothing of the run is stored')
-      if (entry === undefined) await this.#load({ folder, run: archived, etags: new Map() })
+      if (entry === undefined) await folder.load(archived)
       const clip = archived.clip(from.getTime(), to.getTime(), multivariant)
       if (clip === undefined) throw notFound('nothing of the run is between from and to')
-      for (const document of clip.documents) await this.#put(folder, document, true)
+      for (const document of clip.documents) await folder.put(document, true)
       const { startMs, endMs, gapSec, documents } = clip
       return {
-        url: `${this.#options.url}/${folder}/${documents.at(-1)!.name}`,
+        url: `${this.#options.url}/${folder.path}/${documents.at(-1)!.name}`,
         from: new Date(startMs),
         to: new Date(endMs),
         durationSec: (endMs - startMs) / 1000,
@@ -276,7 +269,7 @@ export class Archive {
     const format = checkpoint.media.formats?.includes('cmaf') ? 'cmaf' : 'ts'
     const { id: streamId, epoch: writer, fence } = stream
     const archived = this.#createRun({ streamId, run: name, writer, fence, format, ...options })
-    const folder = `${stream.id}/${name}`
+    const folder = new RunFolder(this.#options.store, `${stream.id}/${name}`)
     const unstored: Entry['unstored'] = new Map()
     const { dvrSec: windowSec = dvrSec } = stream.policy
     const entry: Entry = {
@@ -292,7 +285,7 @@ export class Archive {
               ...rewind,
               stream,
               run: archived,
-              folder,
+              folder: folder.path,
               windowSec,
               versionPrefix: random().toString(36).slice(2),
               unstored: (name) => unstored.get(name)?.file,
@@ -301,7 +294,6 @@ export class Archive {
       endedUs: undefined,
       outcome: undefined,
       isWriting: false,
-      etags: new Map(),
       isStarted: false,
       lostUs: -Infinity,
       writtenUs: isContinued || from !== undefined ? -Infinity : this.#nowUs,
@@ -326,10 +318,10 @@ export class Archive {
 
   /** Takes over what the previous owner of the stream has stored. */
   #restore(entry: Entry): void {
-    const { stream, folder, run, etags } = entry
+    const { stream, folder, run } = entry
     const attempt = async () => {
-      const multivariant = await this.#read(folder, MULTIVARIANT_URI, etags)
-      const index = await this.#load(entry)
+      const multivariant = await folder.readVersion(MULTIVARIANT_URI)
+      const index = await folder.load(run)
       if (index?.state === 'COMPLETE') entry.outcome = 'COMPLETE'
       if (run.next !== undefined) {
         entry.indexed = { sequence: run.lastSequence, hasNext: true }
@@ -343,77 +335,6 @@ export class Archive {
     }
     // What could not be read is not overwritten: then nothing is listed.
     this.#uploads.add(entry, { sizeBytes: 0, attempt, onDone: () => undefined }, true)
-  }
-
-  /**
-   * Reads a run from the store.
-   *
-   * @returns undefined if nothing of it is stored
-   * @throws {Error} if somebody else has put other files there, which must not be overwritten
-   */
-  async #load({
-    folder,
-    run,
-    etags,
-  }: Pick<Entry, 'folder' | 'run' | 'etags'>): Promise<ArchiveIndex | undefined> {
-    const text = await this.#read(folder, INDEX_NAME, etags)
-    if (text === undefined) return undefined
-    const index = parseIndex(text)
-    const playlists = new Map<RenditionName, string>()
-    for (const { name, playlist } of index?.renditions ?? []) {
-      const stored = await this.#read(folder, playlist, etags)
-      if (stored !== undefined) playlists.set(name, stored)
-    }
-    if (index !== undefined && (await run.restore(index, playlists))) return index
-    throw new Error(`${folder} in the store has other files than those that were stored there`)
-  }
-
-  /** @param etags  take that of the version, which may be replaced then */
-  async #read(folder: string, name: string, etags?: Entry['etags']): Promise<string | undefined> {
-    const stored = await this.#options.store.get(`${folder}/${name}`, {
-      maxBytes: MAX_PLAYLIST_BYTES,
-    })
-    if (stored !== undefined) etags?.set(name, stored.etag)
-    return stored?.bytes.toString()
-  }
-
-  #put(
-    folder: string,
-    { name, chunks }: ArchivedDocument,
-    isFinal: boolean,
-    options?: { readonly createOnly?: boolean; readonly replaces?: string | undefined },
-  ): Promise<string | undefined> {
-    const object = {
-      key: `${folder}/${name}`,
-      chunks,
-      contentType: name === INDEX_NAME ? 'application/json' : PLAYLIST_TYPE,
-      cacheControl: isFinal ? FOREVER : 'no-cache',
-    }
-    return this.#options.store.put(object, options)
-  }
-
-  /**
-   * Stores the next version of a file.
-   *
-   * @returns false if the store has another one than this process knew, which it does now
-   */
-  async #replace(
-    { folder, etags }: Entry,
-    document: ArchivedDocument,
-    isFinal: boolean,
-  ): Promise<boolean> {
-    const { name } = document
-    const known = etags.has(name) ? { replaces: etags.get(name) } : { createOnly: true }
-    try {
-      etags.set(name, await this.#put(folder, document, isFinal, known))
-      return true
-    } catch (error) {
-      if (!isConflict(error)) throw error
-      const stored = await this.#options.store.head(`${folder}/${name}`)
-      if (stored === undefined) etags.delete(name)
-      else etags.set(name, stored.etag)
-      return false
-    }
   }
 
   #take(entry: Entry, change: Pick<CheckpointChange, 'head' | 'rows'>): void {
@@ -451,7 +372,7 @@ export class Archive {
 
   #store(entry: Entry, { uri, rendition, sizeBytes }: ArchivedMedia): void {
     const { stream, folder, run, unstored, isContinued } = entry
-    const key = `${folder}/${uri}`
+    const key = `${folder.path}/${uri}`
     const loan = stream.files.lend(uri)
     if (loan === undefined && !isContinued) {
       this.#lose(entry, uri, 'The cache had no room for it (CACHE_MAX_MIB)')
@@ -592,7 +513,7 @@ export class Archive {
    */
   #write(entry: Entry): void {
     const { onEvent } = this.#options
-    const { stream, run } = entry
+    const { stream, folder, run } = entry
     const { newestMs, completeSequence, lastSequence, next } = run
     const mediaBytes = run.totals.sizeBytes
     const isLast = entry.endedUs !== undefined && run.isListed
@@ -613,7 +534,7 @@ export class Archive {
       for (; stored < documents.length; stored++) {
         if (stream.hasLeft) return false
         const document = documents[stored]!
-        if (!(await this.#replace(entry, document, isLast && stored > 0))) return undefined
+        if (!(await folder.replace(document, isLast && stored > 0))) return undefined
         if (document.name === INDEX_NAME)
           entry.indexed = { sequence: completeSequence, hasNext: next !== undefined }
       }
@@ -649,7 +570,7 @@ export class Archive {
 
   /** Whether another process has gone on with the run, of which this one has not heard. */
   async #isTaken({ folder, run }: Entry): Promise<boolean> {
-    const index = parseIndex((await this.#read(folder, INDEX_NAME)) ?? '')
+    const index = parseIndex((await folder.read(INDEX_NAME)) ?? '')
     return index !== undefined && run.isTakenBy(index)
   }
 
@@ -677,7 +598,7 @@ export class Archive {
   }
 
   #urlOf({ folder }: Entry): string {
-    return `${this.#options.url}/${folder}/${MULTIVARIANT_URI}`
+    return `${this.#options.url}/${folder.path}/${MULTIVARIANT_URI}`
   }
 
   /** Single requests may fail at any time: the store works again after a while without one that did. */
@@ -696,11 +617,6 @@ export class Archive {
 /** Whether nothing more will be stored. */
 function isSettled({ outcome, stream }: Entry): boolean {
   return outcome !== undefined || stream.hasLeft
-}
-
-/** Whether the store has another version than one that may be overwritten. */
-function isConflict(error: unknown): boolean {
-  return error instanceof StoreError && error.code === 'CONFLICT'
 }
 
 function notFound(message: string): MillraceError {

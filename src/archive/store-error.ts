@@ -30,6 +30,11 @@ export class StoreError extends Error {
   }
 }
 
+/** Whether the store has another version than one that may be overwritten. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'CONFLICT'
+}
+
 /** By `status code` of a response, such as `503 SlowDown`; the first row that matches. */
 const REFUSALS: readonly (readonly [RegExp, StoreErrorCode, what: string, advice: string])[] = [
   [
