@@ -6,7 +6,6 @@
  */
 import type { ArchiveReport, ClipReport } from '../api/records.ts'
 import type { ClipRequest } from '../api/requests.ts'
-import { MillraceError } from '../errors.ts'
 import { totalBytes } from '../binary/total-bytes.ts'
 import { MULTIVARIANT_URI } from '../hls/file-names.ts'
 import { printedSec } from '../hls/playlist/checkpoint-rows.ts'
@@ -17,11 +16,12 @@ import type { LiveStream } from '../stream/live-stream.ts'
 import type { Clock } from '../timing/clock.ts'
 import { parseIndex } from './archive-index.ts'
 import { ArchivedRun, INDEX_NAME, type ArchivedRunOptions } from './archived-run.ts'
+import { Clips } from './clips.ts'
 import type { ArchivedMedia } from './row-ledger.ts'
 import { FOREVER, RunFolder } from './run-folder.ts'
 import type { S3Store } from './s3-store.ts'
 import { Rewind, type RewindOptions } from './rewind.ts'
-import { isConflict, StoreError } from './store-error.ts'
+import { isConflict } from './store-error.ts'
 import { UploadQueue } from './upload-queue.ts'
 
 /** Shortest time between two versions of a playlist. */
@@ -47,9 +47,6 @@ const CLOSE_TICK_MS = 50
 
 /** Looks for media that the previous owner of a stream may still be storing. */
 const LOOKS = 5
-
-/** Clips at a time: each may read whole playlists. */
-const MAX_CLIPS = 4
 
 /** Size of the playlists of a run, after which it goes on in another folder: 8 days of 2 s segments in two renditions. */
 const FULL_BYTES = 48 * 1024 * 1024
@@ -129,13 +126,12 @@ export interface ArchiveStats {
 /** `follow` each new stream; `tick` about 4 times a second; `close` when all streams have ended. */
 export class Archive {
   readonly #options: ArchiveOptions
+  readonly #clips: Clips
   readonly #uploads: UploadQueue<Entry>
   /** By stream: the run, behind those before it that are not complete. */
   readonly #entries = new Map<LiveStream, Entry[]>()
   /** Streams of another process that are to be looked at. */
   readonly #continued = new Set<LiveStream>()
-  /** Number of clips that are being made. */
-  #clips = 0
   #storedBytes = 0
   #lostFiles = 0
   #errors = 0
@@ -146,6 +142,7 @@ export class Archive {
 
   constructor(options: ArchiveOptions) {
     this.#options = options
+    this.#clips = new Clips(options)
     this.#uploads = new UploadQueue({
       maxBytes: options.maxBytes,
       random: options.random,
@@ -193,36 +190,10 @@ export class Archive {
    * @throws {MillraceError} `ARCHIVE_NOT_FOUND`, `ARCHIVE_UNAVAILABLE`
    */
   async clip({ streamId, run, from, to }: ClipRequest & { streamId: string }): Promise<ClipReport> {
-    if (this.#clips >= MAX_CLIPS)
-      throw new MillraceError('ARCHIVE_UNAVAILABLE', { message: 'other clips are being made' })
-    this.#clips++
-    try {
-      const entry = this.#all.findLast(
-        ({ stream, name }) => stream.id === streamId && (run ?? name) === name,
-      )
-      if (entry === undefined && run === undefined) throw notFound('give the run: none is here')
-      const folder = new RunFolder(this.#options.store, `${streamId}/${run ?? entry!.name}`)
-      const archived = entry?.run ?? this.#createRun({ streamId, run: run!, writer: '' })
-      const multivariant = await folder.read(MULTIVARIANT_URI)
-      if (multivariant === undefined) throw notFound('nothing of the run is stored')
-      if (entry === undefined) await folder.load(archived)
-      const clip = archived.clip(from.getTime(), to.getTime(), multivariant)
-      if (clip === undefined) throw notFound('nothing of the run is between from and to')
-      for (const document of clip.documents) await folder.put(document, true)
-      const { startMs, endMs, gapSec, documents } = clip
-      return {
-        url: `${this.#options.url}/${folder.path}/${documents.at(-1)!.name}`,
-        from: new Date(startMs),
-        to: new Date(endMs),
-        durationSec: (endMs - startMs) / 1000,
-        gapSec,
-      }
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-      throw new MillraceError('ARCHIVE_UNAVAILABLE', { message: error.message })
-    } finally {
-      this.#clips--
-    }
+    const entry = this.#all.findLast(
+      ({ stream, name }) => stream.id === streamId && (run ?? name) === name,
+    )
+    return this.#clips.make({ streamId, name: run ?? entry?.name, run: entry?.run, from, to })
   }
 
   tick(): void {
@@ -264,12 +235,13 @@ export class Archive {
     { name, ...options }: { name: string } & Pick<ArchivedRunOptions, 'from' | 'isContinued'>,
   ): void {
     const { isContinued, from } = options
-    const { dvrSec, rewind, random } = this.#options
+    const { dvrSec, rewind, random, captions, store } = this.#options
     const { checkpoint } = stream
     const format = checkpoint.media.formats?.includes('cmaf') ? 'cmaf' : 'ts'
     const { id: streamId, epoch: writer, fence } = stream
-    const archived = this.#createRun({ streamId, run: name, writer, fence, format, ...options })
-    const folder = new RunFolder(this.#options.store, `${stream.id}/${name}`)
+    const identity = { streamId, run: name, writer, fence }
+    const archived = new ArchivedRun({ ...identity, captions, format, ...options })
+    const folder = new RunFolder(store, `${streamId}/${name}`)
     const unstored: Entry['unstored'] = new Map()
     const { dvrSec: windowSec = dvrSec } = stream.policy
     const entry: Entry = {
@@ -304,16 +276,6 @@ export class Archive {
     if (isContinued) this.#restore(entry)
     const { rows, ...head } = checkpoint
     this.#take(entry, { head, rows })
-  }
-
-  #createRun({
-    format = 'cmaf',
-    isContinued = true,
-    ...options
-  }: Pick<ArchivedRunOptions, 'streamId' | 'run' | 'writer'> &
-    Partial<ArchivedRunOptions>): ArchivedRun {
-    const { captions } = this.#options
-    return new ArchivedRun({ captions, format, isContinued, ...options })
   }
 
   /** Takes over what the previous owner of the stream has stored. */
@@ -617,8 +579,4 @@ export class Archive {
 /** Whether nothing more will be stored. */
 function isSettled({ outcome, stream }: Entry): boolean {
   return outcome !== undefined || stream.hasLeft
-}
-
-function notFound(message: string): MillraceError {
-  return new MillraceError('ARCHIVE_NOT_FOUND', { message: `no such archive: ${message}` })
 }
