@@ -80,22 +80,24 @@ export interface SenderStats {
   readonly msPeerTsbPdDelay: number
 }
 
-/** Statistics of a bonded line (SRTLA). */
+/** Statistics of a line of a bonded peer: an SRTLA line, or a member of a socket group. */
 export interface LineStats {
   /** Number of the line in its group, from 1 on. */
   readonly line: number
   readonly remoteAddress: string
   readonly remotePort: number
   readonly mbpsRecvRate: number
-  /** Packets of SRT as they came, headers included. */
+  /** Packets of SRT as they came, headers included; of a socket group, data packets alone. */
   readonly byteRecvTotal: number
   /** Data packets, retransmissions included. */
   readonly pktRecvTotal: number
   readonly pktRcvRetransTotal: number
-  /** As the sender reports it; absent for senders that do not. */
+  /** SRTLA: as the sender reports it; absent for senders that do not. */
   readonly msRtt?: number
-  /** Losses on the line as the sender counts them; absent for senders that do not report them. */
+  /** SRTLA: losses on the line as the sender counts them; absent for senders that do not report them. */
   readonly pktSndLossTotal?: number
+  /** Socket group: packets found missing on the line when a later one arrived, whether another line brings them or not. */
+  readonly pktRcvLossTotal?: number
 }
 
 /** Statistics of the SRTLA port. */

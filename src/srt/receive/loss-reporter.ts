@@ -40,7 +40,7 @@ const BONDED_RESPONSE = 1 / 8
 const MAX_REPORTED = 8192
 
 export interface LossReporterOptions {
-  readonly buffer: ReceiveBuffer
+  readonly buffer: Pick<ReceiveBuffer, 'next' | 'end' | 'hasGap' | 'missing'>
   readonly latencyUs: number
   /** Read progress of the process: `behind` while retransmissions may lie unread in the socket. */
   readonly progress: Pick<ReadProgress, 'behind'>
@@ -54,7 +54,7 @@ export interface LossReporterOptions {
 }
 
 export class LossReporter {
-  readonly #buffer: ReceiveBuffer
+  readonly #buffer: LossReporterOptions['buffer']
   readonly #latencyUs: number
   readonly #progress: Pick<ReadProgress, 'behind'>
   readonly #eagerNak: boolean

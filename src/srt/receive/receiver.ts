@@ -1,8 +1,10 @@
 /**
- * Receiving half of a connection: turns data packets in any order into payloads in sequence. Reports missing packets
- * (draft-sharabayko-srt 4.8), and drops a missing packet when a later packet is due for delivery (4.6).
+ * Receiving half of a connection: passes data packets to its queue, acknowledges them, and reports missing ones
+ * (draft-sharabayko-srt 4.8).
  *
- * Payloads in order are delivered at once: the first missing packet, `next` of the buffer, is the position in ACKs.
+ * Members of a socket group share the queue. Each acknowledges and reports only up to the highest packet that has arrived
+ * on it, `end`: libsrt closes a connection on which an ACK or NAK names what was never sent there. What another member has
+ * brought is acknowledged as if it had arrived here.
  *
  * @module
  */
@@ -10,7 +12,7 @@ import { addToSequence, sequenceDistance } from '../wire/counters.ts'
 import type { Decryption } from '../crypto/decryption.ts'
 import { RateMeter } from '../rate-meter.ts'
 import type { ReadProgress } from '../read-progress.ts'
-import type { SrtStats } from '../stats.ts'
+import type { LineStats, SrtStats } from '../stats.ts'
 import type { PayloadSink } from '../types.ts'
 import type { LossRange } from '../wire/loss-list.ts'
 import {
@@ -22,14 +24,11 @@ import {
   timestampUs,
 } from '../wire/packet.ts'
 import { Acknowledger, type AcknowledgerOptions } from './acknowledger.ts'
-import { DeliveryClock, type DeliveryClockOptions } from './delivery-clock.ts'
+import type { DeliveryClockOptions } from './delivery-clock.ts'
 import { LossReporter, type LossReporterOptions } from './loss-reporter.ts'
-import { ReceiveBuffer } from './receive-buffer.ts'
+import { ReceiveQueue } from './receive-queue.ts'
 
-/** Number of latest dropped ranges that are stored to distinguish belated packets from duplicates. */
-const MAX_DROPPED_RANGES = 16
-
-interface ReceiverOptions
+export interface ReceiverOptions
   extends AcknowledgerOptions, Omit<LossReporterOptions, 'buffer' | 'latencyUs' | 'progress'> {
   readonly progress: Pick<ReadProgress, 'behind' | 'mayHaveWaited'>
   readonly delivery: DeliveryClockOptions
@@ -37,65 +36,90 @@ interface ReceiverOptions
   readonly marksRetransmissions: boolean
   readonly decryption?: Decryption
   readonly sink: Pick<PayloadSink, 'push' | 'gap'>
+  /** Queue of the socket group; by default one of its own, to `sink`. */
+  readonly queue?: ReceiveQueue
 }
 
-class ReceiverCounters {
+class LineCounters {
   packets = 0
   bytes = 0
   lost = 0
   retransmitted = 0
-  dropped = 0
-  belated = 0
-  duplicate = 0
   undecryptable = 0
   filter = 0
-  overflow = 0
-  resync = 0
 }
 
 /** Inputs: `handle…`, `tick` every 10 ms while `busy`, `flush` to deliver held packets at the end, `stop`. */
 export class Receiver {
-  readonly #counters = new ReceiverCounters()
-  readonly #windowPackets: number
+  readonly #counters = new LineCounters()
   readonly #marksRetransmissions: boolean
   readonly #isBonded: boolean
-  readonly #buffer: ReceiveBuffer
+  readonly #queue: ReceiveQueue
   readonly #acknowledger: Acknowledger
   readonly #lossReporter: LossReporter
-  readonly #deliveryClock: DeliveryClock
   readonly #decryption: Decryption | undefined
-  readonly #sink: Pick<PayloadSink, 'push' | 'gap'>
   readonly #rate: RateMeter
-  readonly #droppedRanges: LossRange[] = []
-  /** Sequence number of the latest packet beyond the window; undefined once a packet in order has arrived. */
-  #beyondWindow: number | undefined
+  /** Sequence number before which the sender has none of the missing packets; undefined unless it has said so. */
+  #sentFrom: number | undefined
+  /** Highest sequence number that arrived, plus one; undefined while the sender uses other lines. */
+  #end: number | undefined
+  /** Position in ACKs while `#end` is undefined. */
+  #idlePosition: number
   #stopped = false
 
   constructor(options: ReceiverOptions) {
-    this.#windowPackets = options.windowPackets
     this.#marksRetransmissions = options.marksRetransmissions
     this.#isBonded = options.isBonded
-    this.#buffer = new ReceiveBuffer(options.initialSequenceNumber)
+    this.#queue = options.queue ?? new ReceiveQueue(options)
+    this.#idlePosition = options.initialSequenceNumber
+    if (this.#queue.lines === 0) this.#end = options.initialSequenceNumber
+    this.#queue.join()
     this.#acknowledger = new Acknowledger(options)
     this.#lossReporter = new LossReporter({
       ...options,
-      buffer: this.#buffer,
+      buffer: this,
       latencyUs: options.delivery.latencyUs,
     })
-    this.#deliveryClock = new DeliveryClock(options.delivery)
     this.#decryption = options.decryption
-    this.#sink = options.sink
     this.#rate = new RateMeter(options.nowUs)
+  }
+
+  /** First sequence number that is missing, and that the sender may still send. */
+  get next(): number {
+    const { next } = this.#queue.buffer
+    if (this.#sentFrom === undefined) return next
+    return sequenceDistance(next, this.#sentFrom) > 0 ? this.#sentFrom : next
   }
 
   /** Highest sequence number that arrived, plus one. */
   get end(): number {
-    return this.#buffer.end
+    const { end } = this.#queue.buffer
+    // An end beyond that of the queue is from before a jump of the sequence numbers, which another line brought.
+    const isOutdated = this.#end === undefined || sequenceDistance(end, this.#end) > 0
+    return isOutdated ? this.next : this.#end!
+  }
+
+  /** Whether `next` is missing although a later packet has arrived on this line. */
+  get hasGap(): boolean {
+    return sequenceDistance(this.next, this.end) > 0
+  }
+
+  /** @returns missing ranges from `from` to before `to`, in order, at most `maxRanges` */
+  missing(from: number, to: number, maxRanges: number): LossRange[] {
+    const { next } = this
+    return this.#queue.buffer.missing(sequenceDistance(from, next) > 0 ? next : from, to, maxRanges)
+  }
+
+  /** Position in ACKs: the first sequence number not delivered, but none that was not sent over this line. */
+  get #position(): number {
+    if (this.#end === undefined) return this.#idlePosition
+    const { next } = this.#queue.buffer
+    return sequenceDistance(this.#end, next) > 0 ? this.#end : next
   }
 
   /** Whether a tick is due every 10 ms: a packet is missing, or the peer has not confirmed the latest position. */
   get busy(): boolean {
-    return this.#buffer.hasGap || !this.#acknowledger.isConfirmed(this.#buffer.next)
+    return this.#queue.buffer.hasGap || !this.#acknowledger.isConfirmed(this.#position)
   }
 
   handleData(datagram: Buffer, nowUs: number): void {
@@ -112,20 +136,20 @@ export class Receiver {
     }
     counters.packets++
     counters.bytes += datagram.length - HEADER_BYTES
+    if (isRetransmitted(datagram)) counters.retransmitted++
 
-    const buffer = this.#buffer
+    const queue = this.#queue
+    const { buffer } = queue
     const sequence = sequenceNumber(datagram)
-    const deliveryUs = this.#deliveryClock.deliveryUs(timestampUs(datagram), nowUs)
-    if (sequence === buffer.next && !buffer.hasGap) {
-      this.#beyondWindow = undefined
-      buffer.advance()
-      if (isRetransmitted(datagram)) counters.retransmitted++
-      this.#sink.push(datagram.subarray(HEADER_BYTES))
+    const deliveryUs = queue.clock.deliveryUs(timestampUs(datagram), nowUs)
+    if (sequence === buffer.next && sequence === this.#end && !buffer.hasGap) {
+      this.#end = addToSequence(sequence, 1)
+      queue.pushNext(datagram.subarray(HEADER_BYTES))
     } else {
       this.#handleUnordered(datagram, sequence, deliveryUs, nowUs)
       this.#lossReporter.reportFresh(nowUs)
     }
-    this.#acknowledger.countPacket(buffer.next, nowUs)
+    this.#acknowledger.countPacket(this.#position, nowUs)
   }
 
   /**
@@ -139,111 +163,47 @@ export class Receiver {
   }
 
   #handleUnordered(datagram: Buffer, sequence: number, deliveryUs: number, nowUs: number): void {
-    const buffer = this.#buffer
-    const retransmitted = isRetransmitted(datagram)
-    if (retransmitted) this.#counters.retransmitted++
-    if (sequenceDistance(buffer.next, sequence) >= this.#windowPackets) {
-      this.#dropTooLate(nowUs)
-      // The sink may have closed the connection while held packets were delivered.
-      if (this.#stopped || !this.#followJump(sequence)) return
-    }
-    if (sequenceDistance(buffer.next, sequence) < 0) {
-      this.#countStale(sequence)
-      return
-    }
-    const ahead = sequenceDistance(buffer.end, sequence)
+    const queue = this.#queue
+    if (!queue.admits(sequence, nowUs)) return
+    const isKnown = queue.has(sequence)
+    const ahead = this.#distanceFromEnd(sequence)
     if (ahead < 0) {
-      if (buffer.has(sequence)) {
-        this.#counters.duplicate++
-        return
-      }
-      if (!retransmitted && this.#marksRetransmissions) this.#lossReporter.handleReordered(sequence)
-    } else if (ahead > 0) {
+      const isReordered = !isKnown && !isRetransmitted(datagram) && this.#marksRetransmissions
+      if (isReordered) this.#lossReporter.handleReordered(sequence)
+    } else {
       this.#counters.lost += ahead
-      this.#lossReporter.handleGap(nowUs)
+      if (sequenceDistance(this.end, sequence) > 0) this.#lossReporter.handleGap(nowUs)
+      this.#end = addToSequence(sequence, 1)
     }
-    const payload = datagram.subarray(HEADER_BYTES)
-    if (sequence !== buffer.next) {
-      buffer.hold(sequence, payload, deliveryUs)
-      return
-    }
-    buffer.advance()
-    if (!this.#stopped) this.#sink.push(payload)
-    this.#deliverHeld()
+    if (isKnown) queue.countRepeated(sequence, ahead < 0)
+    else queue.push(sequence, datagram.subarray(HEADER_BYTES), deliveryUs)
   }
 
-  /**
-   * Moves the window if the sender's sequence numbers have jumped.
-   *
-   * @returns whether the packet is within the window now, and the receiver not stopped
-   */
-  #followJump(sequence: number): boolean {
-    const { next, hasGap } = this.#buffer
-    if (sequenceDistance(next, sequence) < this.#windowPackets) return true
-    const before = this.#beyondWindow
-    this.#beyondWindow = sequence
-    // A single packet may be forged or corrupt; following it would make every genuine packet stale.
-    if (hasGap || before === undefined || !this.#isSoonAfter(before, sequence)) {
-      this.#counters.overflow++
-      return false
-    }
-    // The sender continued after an outage. libsrt closes the connection here (srt#2093).
-    this.#counters.resync++
-    this.#counters.lost += sequenceDistance(next, before)
-    this.#dropTo(before)
-    return !this.#stopped
+  /** Distance of a packet from the one due on this line. */
+  #distanceFromEnd(sequence: number): number {
+    if (this.#end === undefined) return 0
+    // On the only line, the queue may have followed a jump of the sequence numbers.
+    const { next } = this.#queue.buffer
+    const hasJumped = this.#queue.lines === 1 && sequenceDistance(this.#end, next) > 0
+    return sequenceDistance(hasJumped ? next : this.#end, sequence)
   }
 
-  #isSoonAfter(before: number, sequence: number): boolean {
-    const distance = sequenceDistance(before, sequence)
-    return distance > 0 && distance < this.#windowPackets
+  /** The sender sends nothing over this line for now: the next packet may follow many that were sent over others. */
+  handleKeepalive(): void {
+    if (this.#queue.lines === 1 || this.hasGap) return
+    this.#idlePosition = this.#position
+    this.#end = undefined
   }
 
-  #countStale(sequence: number): void {
-    const dropped = this.#droppedRanges.some(
-      ({ first, last }) =>
-        sequenceDistance(first, sequence) >= 0 && sequenceDistance(sequence, last) >= 0,
-    )
-    if (dropped) this.#counters.belated++
-    else this.#counters.duplicate++
-  }
-
-  /** Delivers held packets up to the next gap. */
-  #deliverHeld(): void {
-    for (;;) {
-      const payload = this.#buffer.takeNext()
-      if (payload === undefined) return
-      this.#sink.push(payload)
-    }
-  }
-
-  /** Too-late packet drop (4.6): drops a gap when the first packet after it is due. */
-  #dropTooLate(nowUs: number): void {
-    while (this.#buffer.hasGap && this.#buffer.firstHeldDueUs <= nowUs) {
-      this.#dropTo(this.#buffer.firstHeld)
-    }
-  }
-
-  /** Drops the missing packets before `sequence`, and delivers the packets held from there to the next gap. */
-  #dropTo(sequence: number): void {
-    const { next } = this.#buffer
-    const lostPackets = sequenceDistance(next, sequence)
-    this.#counters.dropped += lostPackets
-    this.#droppedRanges.push({ first: next, last: addToSequence(sequence, -1) })
-    if (this.#droppedRanges.length > MAX_DROPPED_RANGES) this.#droppedRanges.shift()
-    this.#buffer.skipTo(sequence)
-    this.#sink.gap(lostPackets)
-    this.#deliverHeld()
-  }
-
-  /** Drops the packets missing at `next` that the sender has dropped. */
+  /** The sender has not the packets from `first` to `last`: drops those missing at `next` that no other line may bring. */
   handleDropRequest({ first, last }: LossRange): void {
-    const { next, firstHeld, hasGap } = this.#buffer
+    const { next } = this
     const coversNext = sequenceDistance(first, next) >= 0 && sequenceDistance(next, last) >= 0
     // Requests for later gaps are ignored: the next NAK reports such a gap again, and the sender repeats its request.
-    if (!hasGap || !coversNext) return
+    if (!this.hasGap || !coversNext) return
     const beyond = addToSequence(last, 1)
-    this.#dropTo(sequenceDistance(beyond, firstHeld) > 0 ? beyond : firstHeld)
+    if (this.#queue.lines === 1) this.#queue.dropMissing(beyond)
+    else this.#sentFrom = sequenceDistance(beyond, this.end) > 0 ? beyond : this.end
   }
 
   handleAckAck(ackNumber: number, nowUs: number): void {
@@ -252,45 +212,56 @@ export class Receiver {
 
   tick(nowUs: number): void {
     this.#rate.tick(this.#counters, nowUs)
-    this.#dropTooLate(nowUs)
+    this.#queue.tick(nowUs)
     if (this.#stopped) return
-    this.#acknowledger.tick(this.#buffer.next, this.#buffer.hasGap, this.#rate, nowUs)
+    if (this.next === this.#queue.buffer.next) this.#sentFrom = undefined
+    this.#acknowledger.tick(this.#position, this.#queue.buffer.hasGap, this.#rate, nowUs)
     this.#lossReporter.tick(this.#rate.bytesPerSec, nowUs)
   }
 
-  /** Delivers all held packets and drops the gaps between them. */
+  /** Delivers all held packets and drops the gaps between them, unless other lines may bring what is missing. */
   flush(): void {
-    while (this.#buffer.hasGap) this.#dropTo(this.#buffer.firstHeld)
+    if (this.#queue.lines === 1) this.#queue.flush()
   }
 
-  /** Discards the held packets and stops calling the sink. May be called from within the sink. */
+  /** Discards the held packets of the only line, and stops calling the sink. May be called from within the sink. */
   stop(): void {
+    if (this.#stopped) return
     this.#stopped = true
-    this.#buffer.clear()
+    this.#queue.leave()
   }
 
-  stats(): Omit<SrtStats, 'msRtt' | 'msRcvTsbPdDelay'> {
+  /** Packets of this line; what it shares with others is in the statistics of the queue. */
+  stats() {
     const counters = this.#counters
+    const shared = this.#queue.stats()
     return {
+      ...shared,
       pktRecvTotal: counters.packets,
       byteRecvTotal: counters.bytes,
       // Over several lines, most packets that are missing when a later one arrives are on their way.
-      pktRcvLossTotal: this.#isBonded ? this.#lossReporter.reportedPackets : counters.lost,
+      pktRcvLossTotal: this.#isBonded ? this.#lossReporter.reportedPackets : shared.pktRcvLossTotal,
       pktRcvRetransTotal: counters.retransmitted,
-      pktRcvDropTotal: counters.dropped,
-      pktRcvBelatedTotal: counters.belated,
-      pktRcvDuplicateTotal: counters.duplicate,
       pktRcvUndecryptTotal: counters.undecryptable,
       pktRcvFilterExtraTotal: counters.filter,
-      pktRcvOverflowTotal: counters.overflow,
-      pktRcvResyncTotal: counters.resync,
-      pktRcvBuf: this.#buffer.heldPackets,
       pktReorderTolerance: this.#lossReporter.tolerancePackets,
       pktSentACKTotal: this.#acknowledger.sentAcks,
       pktSentNAKTotal: this.#lossReporter.sentReports,
       pktNAKWithheldTotal: this.#lossReporter.withheldReports,
       mbpsRecvRate: (this.#rate.bytesPerSec * 8) / 1e6,
-      msDrift: this.#deliveryClock.driftUs / 1000,
-    }
+    } satisfies Partial<SrtStats>
+  }
+
+  /** See `LineStats`. */
+  lineStats() {
+    const { packets, bytes, lost, retransmitted } = this.#counters
+    const { bytesPerSec, packetsPerSec } = this.#rate
+    return {
+      mbpsRecvRate: ((bytesPerSec + packetsPerSec * HEADER_BYTES) * 8) / 1e6,
+      byteRecvTotal: bytes + packets * HEADER_BYTES,
+      pktRecvTotal: packets,
+      pktRcvRetransTotal: retransmitted,
+      pktRcvLossTotal: lost,
+    } satisfies Partial<LineStats>
   }
 }
