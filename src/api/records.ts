@@ -144,10 +144,14 @@ const Line = Type.Object(
     packetsReceived: integer('media packets, retransmissions included'),
     packetsRetransmitted: integer('retransmissions among them'),
     rttMs: Type.Optional(
-      number('round-trip time as the encoder measures it; absent if it does not report it'),
+      number(
+        'round-trip time; over SRTLA as the encoder measures it, absent if it does not report it',
+      ),
     ),
     packetsLost: Type.Optional(
-      integer('losses on the line as the encoder counts them; absent if it does not report them'),
+      integer(
+        'packets missing on the line; over SRTLA as the encoder counts them, absent if it does not report them',
+      ),
     ),
   },
   { description: 'a line of a bonded encoder' },
@@ -241,7 +245,7 @@ const Publisher = titled('Publisher', {
   lines: Type.Optional(
     Type.Array(Line, {
       description:
-        'lines of an encoder at `SRTLA_PORT`, those of the last 10 s; absent for other encoders',
+        'lines of an encoder at `SRTLA_PORT`, those of the last 10 s, or of a socket group; absent for other encoders',
     }),
   ),
 })

@@ -30,6 +30,8 @@ export interface PublishRequest {
   readonly address: string
   /** `address:port` */
   readonly remote: string
+  /** Whether it is another connection of the encoder that feeds the stream. */
+  readonly isJoining?: boolean
   /** @throws {MillraceError} `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED`, `PASSPHRASE_WRONG`; see `ConnectionRequest` */
   readonly checkEncryption: (passphrase?: string) => Promise<void>
 }
@@ -135,7 +137,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   return { admit, admitPulled }
 
   async function admit(request: PublishRequest, signal: AbortSignal): Promise<AcceptedPublisher> {
-    const { streamKey, port, address, remote } = request
+    const { streamKey, port, address, remote, isJoining = false } = request
     const rulesFor = (found: LiveStream): Rules => ({
       checkAddress: () => checkAddress(found.policy.allowFrom, address),
       refuse: (error) => options.onRejected(remote, error, found),
@@ -155,7 +157,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
         const { encryption, policy } = stream
         checkProtection({ encryption, allowFrom: policy.allowFrom }, options.hasPassphrase)
         checkAddress(policy.allowFrom, address)
-        await waitForTurn(stream, 'main', signal)
+        if (!isJoining) await waitForTurn(stream, 'main', signal)
         return accepted(stream, { source: 'main' }, rulesFor(stream))
       }
       // The stream is looked up before the key is parsed and verified, so that a refusal of the key is reported to the stream.
@@ -172,7 +174,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       // The reconnect grace begins again, so that overload ends no stream whose encoder keeps calling.
       if (options.isOverloaded()) stream.renewKey(keyExpiresAtMs)
       const source: EncoderSource = claims.source ?? 'main'
-      await waitForTurn(stream, source, signal)
+      if (!isJoining) await waitForTurn(stream, source, signal)
       const ofKey = { keyExpiresAtMs, keyId: keyIdOf(claims) }
       const key = { source, ...(choice !== undefined && { program: choice }), ...ofKey }
       const checkKey = () => streams.checkKey(claims)

@@ -73,6 +73,7 @@ function reportConnection(connection: SrtConnection): PublisherReport {
 }
 
 function reportLine(stats: LineStats): LineReport {
+  const packetsLost = stats.pktRcvLossTotal ?? stats.pktSndLossTotal
   return {
     line: stats.line,
     remote: `${stats.remoteAddress}:${stats.remotePort}`,
@@ -80,8 +81,8 @@ function reportLine(stats: LineStats): LineReport {
     bytesReceived: stats.byteRecvTotal,
     packetsReceived: stats.pktRecvTotal,
     packetsRetransmitted: stats.pktRcvRetransTotal,
-    ...(stats.msRtt !== undefined && { rttMs: stats.msRtt }),
-    ...(stats.pktSndLossTotal !== undefined && { packetsLost: stats.pktSndLossTotal }),
+    ...(stats.msRtt !== undefined && { rttMs: rounded(stats.msRtt, 1e3) }),
+    ...(packetsLost !== undefined && { packetsLost }),
   }
 }
 

@@ -23,6 +23,11 @@ export interface ConnectionRequest {
   /** SRT version of the caller, for example `1.5.1`. */
   readonly peerVersion: string
   /**
+   * Whether it joins a socket group that has a connection already: its payloads go to the sink of that connection. The sink
+   * of the decision is used only if the other members end meanwhile.
+   */
+  readonly isJoining?: boolean
+  /**
    * Checks the caller's encryption before the decision, which checks it anyway. One caller at a time is checked so, and up to
    * 256 wait.
    *
@@ -63,7 +68,7 @@ export interface PayloadSink {
   end(reason: CloseReason): void
 }
 
-/** An accepted connection. */
+/** An accepted connection, or the connections of a socket group together. */
 export interface SrtConnection {
   readonly remoteAddress: string
   readonly remotePort: number

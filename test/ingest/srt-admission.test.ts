@@ -224,6 +224,40 @@ t.test('refuses an encoder whose key is revoked while it waits for another', asy
   t.strictSame(calls, [['STREAM_KEY_REVOKED', 1010], 'close'])
 })
 
+t.test(
+  'another line of the encoder on air waits for nobody, but needs key and address',
+  async (t) => {
+    const secret = 'a secret of thirty-two characters'
+    const now = new Date(1_700_000_000_000)
+    const { streamKey: streamId } = await issueStreamKey({ streamId: 'studio', secret, now })
+    const studio = {
+      ...{ id: 'studio', status: 'STREAMING', policy: { allowFrom: ['192.0.2.0/24'] } },
+      encoderOf: () => ({ lastPacketUs: 0, lastDataUs: 0 }),
+    } as unknown as LiveStream
+    const { admit } = createAdmission({
+      isOverloaded: () => false,
+      streams: { find: () => studio, admit: () => studio, checkKey: () => undefined },
+      streamOfPort: (port) => (port === 11_000 ? 'studio' : undefined),
+      readJwtSecrets: always([secret]),
+      maxPublishers: 1,
+      clock: { nowUs: () => 0, wallMs: () => now.getTime() },
+      sleep: () => Promise.reject(new Error('it waits')),
+      onRejected: () => undefined,
+    })
+    const accept = createSrtAdmission(admit, defer)
+    const member = { ...REQUEST, streamId, isJoining: true }
+    t.ok('sink' in (await accept(member, signal)))
+    const unkeyed = { ...member, streamId: '', localPort: 11_000 }
+    t.ok('sink' in (await accept(unkeyed, signal)), 'nor without a stream id, on its own port')
+    t.strictSame(await accept({ ...member, remoteAddress: '198.51.100.1' }, signal), {
+      reject: 2403,
+    })
+    t.strictSame(await accept({ ...member, streamId: `${streamId}x` }, signal), { reject: 1010 })
+    const other = await accept({ ...member, isJoining: false }, signal)
+    t.strictSame(other, { reject: 2409 }, 'it has waited')
+  },
+)
+
 t.test('throws programmer errors', async (t) => {
   const accept = createSrtAdmission(() => Promise.reject(new TypeError('a bug')), defer)
   await t.rejects(accept(REQUEST, signal), TypeError)

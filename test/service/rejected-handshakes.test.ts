@@ -62,25 +62,28 @@ async function call(t: Test, srtPort: number, extension: Buffer) {
   return { type, remote: `${HOST}:${socket.address().port}` }
 }
 
-t.test('a bonded group and AES-GCM are rejected with a line that says what to set', async (t) => {
-  const lines: string[] = []
-  const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line).msg) })
-  const { server, url } = await startService(t, { logger, metrics: { token: TOKEN } })
-  const headers = { authorization: `Bearer ${TOKEN}` }
-  const cases = [
-    [1015, GROUP, 'a bonded group', 'Set the encoder to one link, or use SRTLA.'],
-    [1017, AES_GCM, 'AES-GCM', 'Set the encoder to AES-CTR (libsrt: cryptomode=1).'],
-  ] as const
-  for (const [code, extension, what, remedy] of cases) {
-    const { type, remote } = await call(t, server.srtPort, extension)
-    t.equal(type, code)
-    const line = `A caller with ${what} is rejected (${code}). ${remedy} Caller: ${remote}`
-    t.ok(lines.includes(line), line)
-    t.ok(line.length <= 160)
-    const metrics = await (await fetch(`${url}/metrics`, { headers })).text()
-    t.match(
-      metrics,
-      new RegExp(`^millrace_srt_handshakes_rejected_total\\{code="${code}"\\} 1$`, 'm'),
-    )
-  }
-})
+t.test(
+  'a socket group of an unknown type and AES-GCM are rejected with a line that says what to set',
+  async (t) => {
+    const lines: string[] = []
+    const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line).msg) })
+    const { server, url } = await startService(t, { logger, metrics: { token: TOKEN } })
+    const headers = { authorization: `Bearer ${TOKEN}` }
+    const cases = [
+      [1015, GROUP, 'a socket group', 'Set the encoder to one line, or do without a shared port.'],
+      [1017, AES_GCM, 'AES-GCM', 'Set the encoder to AES-CTR (libsrt: cryptomode=1).'],
+    ] as const
+    for (const [code, extension, what, remedy] of cases) {
+      const { type, remote } = await call(t, server.srtPort, extension)
+      t.equal(type, code)
+      const line = `A caller with ${what} is rejected (${code}). ${remedy} Caller: ${remote}`
+      t.ok(lines.includes(line), line)
+      t.ok(line.length <= 160)
+      const metrics = await (await fetch(`${url}/metrics`, { headers })).text()
+      t.match(
+        metrics,
+        new RegExp(`^millrace_srt_handshakes_rejected_total\\{code="${code}"\\} 1$`, 'm'),
+      )
+    }
+  },
+)

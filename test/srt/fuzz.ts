@@ -9,12 +9,14 @@ import { Call } from '../../src/srt/connection/call.ts'
 import { Decryption } from '../../src/srt/crypto/decryption.ts'
 import { Encryption } from '../../src/srt/crypto/encryption.ts'
 import { Endpoint } from '../../src/srt/connection/endpoint.ts'
+import { SocketGroups } from '../../src/srt/connection/socket-group.ts'
 import type { Attempt } from '../../src/srt/handshake/attempt.ts'
 import type { Acceptance } from '../../src/srt/handshake/handshake-responder.ts'
 import type { KeyEncryptionKey } from '../../src/srt/crypto/key-encryption.ts'
 import type { ListenerStats } from '../../src/srt/stats.ts'
 import type { PayloadSink } from '../../src/srt/types.ts'
 import { createRandom, type Random } from '../support/random.ts'
+import { asMember } from './group-simulator.ts'
 import { wholeDatagram } from './whole-datagram.ts'
 
 export interface FuzzOutcome {
@@ -48,6 +50,9 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
   let datagrams = 0
   let callsStarted = 0
 
+  /** Whether the callers are members of a group, though each with sequence numbers of its own. */
+  const areMembers = seed % 3 === 0
+
   const endpoint = new Endpoint({
     latencyMs: 120,
     maxLatencyMs: 8000,
@@ -55,6 +60,9 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
     acceptTimeoutUs: 2_500_000,
     random: random.bytes,
     nowUs,
+    ...(areMembers && {
+      groups: { registry: new SocketGroups(random.bytes), localPort: 10_080 },
+    }),
     // Losses are reported as to callers over several lines.
     ...(seed % 2 === 0 && { linesOf: () => [] }),
     host: {
@@ -109,7 +117,8 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
       }),
       host: {
         transmit: (sent) => {
-          const datagram = wholeDatagram(sent)
+          const whole = wholeDatagram(sent)
+          const datagram = areMembers ? asMember(whole) : whole
           corpus[random.below(CORPUS)] = { datagram, port }
           if (random.chance(0.1)) return
           receive(random.chance(0.1) ? alter(datagram, random) : datagram, port)

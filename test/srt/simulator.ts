@@ -243,7 +243,7 @@ export function simulate(options: SimulationOptions): Outcome {
 }
 
 /** Violations by an ACK or a NAK beyond the highest packet received, over which libsrt breaks the connection. */
-function claims(datagram: Buffer, highest: number | undefined): string[] {
+export function claims(datagram: Buffer, highest: number | undefined): string[] {
   if (!isControl(datagram) || highest === undefined) return []
   const type = controlType(datagram)
   if (type === ControlType.ACK) {

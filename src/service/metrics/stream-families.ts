@@ -79,7 +79,7 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
   {
     name: 'millrace_srtla_line_received_bytes_total',
     type: 'counter',
-    help: 'SRT packets of a bonded encoder, headers included, by line.',
+    help: 'SRT packets of a bonded encoder (SRTLA, socket group), headers included, by line.',
     label: 'line',
     onlyPerStream: true,
     read: ({ report }) =>

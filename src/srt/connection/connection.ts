@@ -10,6 +10,7 @@
 import { TokenBucket } from '../../timing/token-bucket.ts'
 import type { Decryption } from '../crypto/decryption.ts'
 import type { DeliveryClockOptions } from '../receive/delivery-clock.ts'
+import type { ReceiveQueue } from '../receive/receive-queue.ts'
 import { Receiver } from '../receive/receiver.ts'
 import { RttEstimator } from '../rtt-estimator.ts'
 import { Sender, type SenderOptions } from '../send/sender.ts'
@@ -73,7 +74,12 @@ interface ConnectionOptions {
   readonly receives: boolean
   /** Present if this side sends payloads. */
   readonly sending?: Omit<SenderOptions, 'initialSequenceNumber' | 'rtt' | 'transmitter' | 'nowUs'>
+  /** Sink of the payloads; of a member of a socket group, told of its beginning and end alone. */
   readonly sink: PayloadSink
+  /** Queue of the socket group that the connection is a member of. */
+  readonly queue?: ReceiveQueue
+  /** See `AcknowledgerOptions`. */
+  readonly acksPromptly?: boolean
   /** Transmits a datagram to the peer. */
   readonly send: (datagram: Datagram) => void
   /** Counts a control packet that cannot be parsed, or a KMREQ that gets no response. */
@@ -125,6 +131,8 @@ export class Connection implements SrtConnection {
       marksRetransmissions: options.marksRetransmissions,
       isBonded: options.lines !== undefined,
       ...(options.decryption && { decryption: options.decryption }),
+      ...(options.queue && { queue: options.queue }),
+      acksPromptly: options.acksPromptly ?? false,
       sink,
     })
     if (options.sending) this.#sender = new Sender({ ...shared, ...options.sending })
@@ -201,8 +209,11 @@ export class Connection implements SrtConnection {
       case ControlType.SHUTDOWN:
         this.#end('shutdown')
         break
+      case ControlType.KEEPALIVE:
+        this.#receiver.handleKeepalive()
+        break
       default:
-      // KEEPALIVE has updated `#lastReceivedUs` already; the other types have no effect in live mode.
+      // The other types have no effect in live mode.
     }
   }
 
@@ -299,6 +310,16 @@ export class Connection implements SrtConnection {
       msRtt: this.#rtt.rttUs / 1000,
       msRcvTsbPdDelay: this.latencyMs,
       ...(lines && { lines: lines() }),
+    }
+  }
+
+  /** The connection as a line of a socket group. */
+  lineStats(): Omit<LineStats, 'line'> {
+    return {
+      remoteAddress: this.remoteAddress,
+      remotePort: this.remotePort,
+      ...this.#receiver.lineStats(),
+      msRtt: this.#rtt.rttUs / 1000,
     }
   }
 

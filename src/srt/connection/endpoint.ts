@@ -15,6 +15,7 @@ import {
   type Decision,
 } from '../handshake/handshake-responder.ts'
 import type { LineStats, ListenerStats } from '../stats.ts'
+import { GroupType } from '../wire/extension.ts'
 import {
   ControlType,
   controlType,
@@ -24,6 +25,7 @@ import {
   MAX_DATAGRAM_BYTES,
 } from '../wire/packet.ts'
 import { Connection } from './connection.ts'
+import { groupKey, type SocketGroup, type SocketGroups } from './socket-group.ts'
 import { SocketTable } from './socket-table.ts'
 import { ReadProgress } from '../read-progress.ts'
 import type { Datagram } from '../transmitter.ts'
@@ -38,7 +40,9 @@ const MAX_SEND_BPS = 1e9
 /** Interval of ticks for idle connections, and of `HandshakeResponder.sweep`. */
 const IDLE_TICK_US = 250_000
 
-interface EndpointOptions extends Omit<ResponderOptions, 'host'> {
+interface EndpointOptions extends Omit<ResponderOptions, 'host' | 'acceptsGroups'> {
+  /** Groups of all endpoints of the listener, and the port of this one; absent: members of groups are rejected. */
+  readonly groups?: { readonly registry: SocketGroups; readonly localPort: number }
   /** Silence of a peer after which its connection ends with `timeout`. */
   readonly idleTimeoutUs: number
   /** Present if peers are bonded: lines of the one at this address. */
@@ -83,6 +87,7 @@ export class Endpoint {
     this.#idleTickUs = options.nowUs
     this.#responder = new HandshakeResponder({
       ...options,
+      acceptsGroups: options.groups !== undefined,
       host: {
         transmit: (datagram, port, address) => this.#host.transmit(datagram, port, address),
         request: (attempt) => this.#host.request(attempt),
@@ -158,26 +163,38 @@ export class Endpoint {
   #connect(attempt: Attempt, acceptance: Acceptance, nowUs: number) {
     const { remoteAddress, remotePort, handshake, agreement } = attempt
     const { linesOf } = this.#options
+    const delivery = {
+      handshakeTimestampUs: attempt.timestampUs,
+      handshakeArrivedUs: attempt.arrivedUs,
+      latencyUs: agreement.latencyMs * 1000,
+    }
+    const { windowPackets } = agreement
+    const { initialSequenceNumber } = handshake
+    const { sink } = acceptance
+    const group = this.#join(attempt, {
+      initialSequenceNumber,
+      delivery,
+      windowPackets,
+      sink,
+      nowUs,
+    })
     const localSocketId = this.#connections.allocate()
     const connection = new Connection({
       remoteAddress,
       remotePort,
       peerSrtVersion: agreement.srtVersion,
       peerSocketId: handshake.socketId,
-      initialSequenceNumber: handshake.initialSequenceNumber,
-      delivery: {
-        handshakeTimestampUs: attempt.timestampUs,
-        handshakeArrivedUs: attempt.arrivedUs,
-        latencyUs: agreement.latencyMs * 1000,
-      },
-      windowPackets: agreement.windowPackets,
+      initialSequenceNumber,
+      delivery,
+      windowPackets,
       marksRetransmissions: agreement.marksRetransmissions,
       idleTimeoutUs: this.#options.idleTimeoutUs,
       progress: this.#progress,
       startUs: attempt.arrivedUs,
       startTimestampUs: 0,
       nowUs,
-      sink: acceptance.sink,
+      sink: group?.createMemberSink() ?? sink,
+      ...(group && { queue: group.queue, acksPromptly: group.type === GroupType.BACKUP }),
       receives: acceptance.sends !== true,
       ...(linesOf && { lines: () => linesOf(remotePort, remoteAddress) }),
       ...(acceptance.decryption && { decryption: acceptance.decryption }),
@@ -197,12 +214,24 @@ export class Endpoint {
       onFailure: (error) => {
         this.#counters.failures++
         this.#host.fail(error)
+        group?.close()
       },
     })
     this.#connections.set(localSocketId, connection)
     if (connection.busy) this.#active.add(connection)
     this.#host.connect?.(remotePort, remoteAddress)
-    return { localSocketId, connection }
+    return { localSocketId, connection, ...(group && { groupId: group.id }) }
+  }
+
+  #join(
+    attempt: Attempt,
+    options: Omit<Parameters<SocketGroups['join']>[1], 'type'>,
+  ): SocketGroup | undefined {
+    const { groups } = this.#options
+    const { group } = attempt.agreement
+    if (groups === undefined || group === undefined) return undefined
+    const key = groupKey(attempt, groups.localPort)
+    return groups.registry.join(key, { ...options, type: group.type })
   }
 
   #forget(localSocketId: number): void {

@@ -15,7 +15,8 @@ export interface Peer {
 }
 
 /** A caller with a valid cookie and acceptable terms. */
-export interface Attempt extends Peer, Omit<ConnectionRequest, 'localPort' | 'verifyEncryption'> {
+export interface Attempt
+  extends Peer, Omit<ConnectionRequest, 'localPort' | 'isJoining' | 'verifyEncryption'> {
   readonly agreement: Agreement
   /** Contents of the FILTER extension as sent; undefined if the caller has no packet filter. */
   readonly filter: Buffer | undefined

@@ -73,6 +73,8 @@ export type Decision = Acceptance | { readonly reject: number }
 /** Socket id of a new connection, and the part of the connection that the handshake uses. */
 interface Connected {
   readonly localSocketId: number
+  /** Present for a member of a socket group: this side's id of the group. */
+  readonly groupId?: number
   readonly connection: { readonly closed: boolean; open(): void }
 }
 
@@ -204,7 +206,7 @@ export class HandshakeResponder {
     this.counters.accepted++
     const accepted = this.#withLatency(attempt, decision.latencyMs)
     const connected = this.#host.connect(accepted, decision, nowUs)
-    const response = encodeConclusionResponse(accepted, connected.localSocketId, nowUs)
+    const response = encodeConclusionResponse(accepted, connected, nowUs)
     this.#accepted.set(attemptKey(attempt), { ...connected, response, expiresUs: Infinity })
     this.#send(attempt, response)
     connected.connection.open()

@@ -4,7 +4,13 @@
  * @module
  */
 import { MAX_SEQUENCE_NUMBER } from '../wire/counters.ts'
-import { type Extensions, HsFlag } from '../wire/extension.ts'
+import {
+  GROUP_ID_BIT,
+  GroupType,
+  HsFlag,
+  type Extensions,
+  type GroupExtension,
+} from '../wire/extension.ts'
 import { HANDSHAKE_VERSION, type Handshake } from '../wire/handshake.ts'
 import { decodeKeyMaterial, KmCipher, type KeyMaterial } from '../wire/key-material.ts'
 import { DEFAULT_MTU_BYTES, HEADER_BYTES, IP_UDP_HEADER_BYTES } from '../wire/packet.ts'
@@ -30,6 +36,8 @@ export interface Terms {
   readonly latencyMs: number
   /** Max receive latency, used if the caller proposes more. */
   readonly maxLatencyMs: number
+  /** Whether members of socket groups are accepted; default false. */
+  readonly acceptsGroups?: boolean
 }
 
 /** Terms negotiated between both sides. */
@@ -51,6 +59,8 @@ export interface Agreement {
   readonly repeatsNaks: boolean
   /** Key material of the caller; undefined if it does not encrypt. */
   readonly keyMaterial: KeyMaterial | undefined
+  /** Socket group that the caller is a member of; undefined if it is in none. */
+  readonly group: GroupExtension | undefined
 }
 
 /** @returns the agreement, or the reject code for the caller */
@@ -63,7 +73,11 @@ export function negotiate(
   if (!hasValidLimits(handshake) || hs === undefined || hs.flags === 0)
     return { reject: RejectCode.ROGUE }
   if (hs.srtVersion < MIN_SRT_VERSION) return { reject: RejectCode.VERSION }
-  if (group) return { reject: RejectCode.GROUP }
+  if (group !== undefined) {
+    if (terms.acceptsGroups !== true || !isGroupType(group.type))
+      return { reject: RejectCode.GROUP }
+    if ((group.groupId & GROUP_ID_BIT) === 0) return { reject: RejectCode.ROGUE }
+  }
   if ((hs.flags & HsFlag.STREAM) !== 0) return { reject: RejectCode.MESSAGEAPI }
   if (congestion !== undefined && congestion !== 'live') return { reject: RejectCode.CONGESTION }
   const keyMaterial = message && decodeKeyMaterial(message)
@@ -80,7 +94,12 @@ export function negotiate(
     marksRetransmissions: (hs.flags & HsFlag.RETRANSMIT_FLAG) !== 0,
     repeatsNaks: (hs.flags & HsFlag.PERIODIC_NAK) !== 0,
     keyMaterial,
+    group,
   }
+}
+
+function isGroupType(type: number): boolean {
+  return type === GroupType.BROADCAST || type === GroupType.BACKUP
 }
 
 /** Receive latency of this side, and the receive window that it needs. */

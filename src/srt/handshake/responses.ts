@@ -6,6 +6,7 @@
  */
 import {
   encodeBlock,
+  encodeGroupExtension,
   encodeHsExtension,
   extensionFieldOf,
   ExtensionType,
@@ -25,13 +26,14 @@ export function encodeInductionResponse(peer: Peer, cookie: number): Buffer {
   })
 }
 
+/** @param groupId  id of the group that the caller has joined */
 export function encodeConclusionResponse(
   attempt: Attempt,
-  localSocketId: number,
+  { localSocketId, groupId }: { readonly localSocketId: number; readonly groupId?: number },
   nowUs: number,
 ): Buffer {
   const { handshake, agreement, filter, arrivedUs } = attempt
-  const { keyMaterial } = agreement
+  const { keyMaterial, group } = agreement
   const blocks = [
     encodeHsExtension(ExtensionType.HSRSP, {
       receiverDelayMs: agreement.latencyMs,
@@ -39,6 +41,7 @@ export function encodeConclusionResponse(
     }),
     // A caller with a packet filter expects its own configuration back; filter packets are discarded on arrival.
     ...(filter === undefined ? [] : [encodeBlock(ExtensionType.FILTER, filter)]),
+    ...(group && groupId !== undefined ? [encodeGroupExtension({ ...group, groupId })] : []),
     // A repetition of the key material confirms it (3.2.2).
     ...(keyMaterial === undefined ? [] : [encodeBlock(ExtensionType.KMRSP, keyMaterial.message)]),
   ]

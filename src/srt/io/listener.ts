@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock, type Clock } from '../../timing/clock.ts'
 import { Endpoint } from '../connection/endpoint.ts'
+import { groupKey, SocketGroups } from '../connection/socket-group.ts'
 import { checkPassphrase, KeyDeriver } from '../crypto/key-encryption.ts'
 import { Turns } from '../crypto/turns.ts'
 import type { Attempt } from '../handshake/attempt.ts'
@@ -90,8 +91,8 @@ export async function createListener(options: ListenerOptions): Promise<Listener
 /** What callers ask for and this side does not support, though an operator can set them to do without. */
 const UNSUPPORTED: Readonly<Partial<Record<RejectCode, { what: string; remedy: string }>>> = {
   [RejectCode.GROUP]: {
-    what: 'a bonded group',
-    remedy: 'Set the encoder to one link, or use SRTLA.',
+    what: 'a socket group',
+    remedy: 'Set the encoder to one line, or do without a shared port.',
   },
   [RejectCode.CRYPTO]: {
     what: 'AES-GCM',
@@ -119,6 +120,9 @@ export class Listener {
   #endedStats: readonly ListenerStats[] = []
   readonly #undecided = new Map<Attempt, AbortController>()
   readonly #limits = new HandshakeLimits()
+  readonly #groups: SocketGroups
+  /** Decision about the latest member of a group, by its key: only then is it known whether the next one joins it. */
+  readonly #groupTurns = new Map<string, Promise<void>>()
   readonly #keyDeriver = new KeyDeriver()
   /** Checks before the decision leave callers that the accept hook knows a place of the deriver. */
   readonly #checks = new Turns(1)
@@ -132,6 +136,7 @@ export class Listener {
   constructor(sockets: readonly Socket[], options: ListenerOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
+    this.#groups = new SocketGroups(options.random ?? randomBytes)
     this.#sockets = sockets.map((socket) => this.#serve(socket, false))
     this.#dropMonitor = new KernelDropMonitor({
       readSockets: () =>
@@ -272,6 +277,8 @@ export class Listener {
       acceptTimeoutUs: (options.acceptTimeoutMs ?? 2500) * 1000,
       random,
       limits: this.#limits,
+      // On a shared port, the kernel may give members to other processes.
+      ...(!isShared && { groups: { registry: this.#groups, localPort: bound.port } }),
       ...(srtla && { linesOf: (port, address) => srtla.linesOf(port, address) }),
       nowUs: this.#clock.nowUs(),
       host: {
@@ -303,11 +310,23 @@ export class Listener {
     const controller = new AbortController()
     this.#undecided.set(attempt, controller)
     const { signal } = controller
-    const decision = await this.#judge(attempt, localPort, signal).catch((error) =>
-      this.#reject(error, signal),
-    )
-    this.#undecided.delete(attempt)
-    endpoint.decide(attempt, decision, this.#clock.nowUs())
+    const decide = async () => {
+      const decision = await this.#judge(attempt, localPort, signal).catch((error) =>
+        this.#reject(error, signal),
+      )
+      this.#undecided.delete(attempt)
+      endpoint.decide(attempt, decision, this.#clock.nowUs())
+    }
+    if (attempt.agreement.group === undefined) await decide()
+    else await this.#inTurn(groupKey(attempt, localPort), decide)
+  }
+
+  /** Calls the function when it has been called for the members before. */
+  async #inTurn(key: string, decide: () => Promise<void>): Promise<void> {
+    const decided = (this.#groupTurns.get(key) ?? Promise.resolve()).then(decide)
+    this.#groupTurns.set(key, decided)
+    await decided
+    if (this.#groupTurns.get(key) === decided) this.#groupTurns.delete(key)
   }
 
   /** Calls the accept hook, then agrees on keys with a caller that the hook accepts. */
@@ -326,10 +345,18 @@ export class Listener {
         throw error
       }
     }
-    const caller = { remoteAddress, remotePort, localPort, streamId, peerVersion }
+    // A member of a group may have expired while it waited for its turn.
+    signal.throwIfAborted()
+    const membership = attempt.agreement.group
+    const group = membership && this.#groups.find(groupKey(attempt, localPort))
+    if (group?.isFull || (group !== undefined && group.type !== membership?.type))
+      return { reject: RejectCode.GROUP }
+    const isJoining = group !== undefined
+    const caller = { remoteAddress, remotePort, localPort, streamId, peerVersion, isJoining }
     const admission = await this.#options.accept({ ...caller, verifyEncryption }, signal)
     if ('reject' in admission) return admission
     const { passphrase, onRefused, ...accepted } = admission
+    if (membership !== undefined && accepted.sends) return { reject: RejectCode.GROUP }
     try {
       return { ...accepted, ...(await agree(passphrase, accepted.sends)) }
     } catch (error) {

@@ -27,7 +27,10 @@ interface AckPacing {
  * for each packet of a 0.5 Mbit/s stream, whose packets arrive 21 ms apart.
  */
 const RELAXED: AckPacing = { packets: 48, delayUs: 100_000 }
-/** Pacing while packets are missing: both peers time retransmissions by the RTT that ACKs measure. */
+/**
+ * Pacing while packets are missing: both peers time retransmissions by the RTT that ACKs measure. And in a backup group:
+ * libsrt takes a line for unstable, and another into use, that has not responded for 60 ms (srtcore/group.cpp).
+ */
 const PROMPT: AckPacing = { packets: 16, delayUs: 25_000 }
 
 export interface AcknowledgerOptions {
@@ -38,6 +41,8 @@ export interface AcknowledgerOptions {
   readonly progress: Pick<ReadProgress, 'mayHaveWaited'>
   readonly rtt: RttEstimator
   readonly transmitter: Transmitter
+  /** Whether ACKs are as frequent as while packets are missing; default false. */
+  readonly acksPromptly?: boolean
 }
 
 export class Acknowledger {
@@ -45,6 +50,7 @@ export class Acknowledger {
   readonly #progress: Pick<ReadProgress, 'mayHaveWaited'>
   readonly #rtt: RttEstimator
   readonly #transmitter: Transmitter
+  readonly #acksPromptly: boolean
   readonly #history = new AckHistory()
   #sentAcks = 0
   /** Position of the last ACK, light or full. */
@@ -61,6 +67,7 @@ export class Acknowledger {
     this.#progress = options.progress
     this.#rtt = options.rtt
     this.#transmitter = options.transmitter
+    this.#acksPromptly = options.acksPromptly ?? false
     this.#acked = this.#fullyAcked = this.#confirmed = options.initialSequenceNumber
   }
 
@@ -95,7 +102,7 @@ export class Acknowledger {
     if (position === this.#fullyAcked) {
       if (elapsedUs < this.#rtt.responseTimeoutUs) return
     } else {
-      const { packets, delayUs } = hasGap ? PROMPT : RELAXED
+      const { packets, delayUs } = hasGap || this.#acksPromptly ? PROMPT : RELAXED
       if (this.#packetsSinceFullAck < packets && elapsedUs < delayUs) return
     }
     this.#acked = this.#fullyAcked = position

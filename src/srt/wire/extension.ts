@@ -10,6 +10,11 @@
  *   |                  flags                     |
  *   |  receiver delay (ms) | sender delay (ms)   |
  *
+ * GROUP, of a member of a socket group (libsrt `srtcore/handshake.h`; the draft leaves it out):
+ *
+ *   |                  group id                  |
+ *   |   type   |  flags   |        weight        |
+ *
  * Text (StreamID, CONGESTION, FILTER) is padded with zeros to whole words, and the bytes of each word are reversed.
  *
  * @module
@@ -51,6 +56,7 @@ const MAX_CONGESTION_BYTES = 16
 const MAX_FILTER_BYTES = 64
 
 const HS_EXTENSION_BYTES = 12
+const GROUP_EXTENSION_BYTES = 8
 const MAX_BLOCKS = 16
 
 /** HSREQ or HSRSP. */
@@ -64,6 +70,22 @@ export interface HsExtension {
   readonly senderDelayMs: number
 }
 
+/** Types of socket groups (libsrt `SRT_GROUP_TYPE`). */
+export const GroupType = { BROADCAST: 1, BACKUP: 2 } as const
+
+/** Bit of an id that says that it is of a group, not of a socket. */
+export const GROUP_ID_BIT = 0x40000000
+
+/** Membership in a socket group (bonding). */
+export interface GroupExtension {
+  /** Id that the sender of the packet has given its group. */
+  readonly groupId: number
+  /** A `GroupType` or an unknown type. */
+  readonly type: number
+  /** Priority of a line in a backup group: the highest is used. */
+  readonly weight: number
+}
+
 export interface Extensions {
   /** HSREQ of a request, HSRSP of a response. */
   readonly hs?: HsExtension
@@ -73,8 +95,7 @@ export interface Extensions {
   readonly filter?: Buffer
   /** KMREQ of a request, KMRSP of a response. */
   readonly keyMaterial?: Buffer
-  /** Present if the caller is a member of a group (bonding). */
-  readonly group?: true
+  readonly group?: GroupExtension
 }
 
 /**
@@ -91,17 +112,19 @@ export function decodeExtensions(datagram: Buffer): Extensions | undefined {
   const congestion = blocks.get(ExtensionType.CONGESTION)
   const filter = blocks.get(ExtensionType.FILTER)
   const keyMaterial = blocks.get(ExtensionType.KMREQ) ?? blocks.get(ExtensionType.KMRSP)
+  const group = blocks.get(ExtensionType.GROUP)
   if (hs !== undefined && hs.length !== HS_EXTENSION_BYTES) return undefined
   if (streamId !== undefined && streamId.length > MAX_STREAM_ID_BYTES) return undefined
   if (congestion !== undefined && congestion.length > MAX_CONGESTION_BYTES) return undefined
   if (filter !== undefined && filter.length > MAX_FILTER_BYTES) return undefined
+  if (group !== undefined && group.length < GROUP_EXTENSION_BYTES) return undefined
   return {
     ...(hs && { hs: decodeHsExtension(hs) }),
     ...(streamId && { streamId: decodeText(streamId) }),
     ...(congestion && { congestion: decodeText(congestion) }),
     ...(filter && { filter }),
     ...(keyMaterial && { keyMaterial }),
-    ...(blocks.has(ExtensionType.GROUP) && { group: true }),
+    ...(group && { group: decodeGroupExtension(group) }),
   }
 }
 
@@ -129,6 +152,14 @@ function decodeHsExtension(contents: Buffer): HsExtension {
   }
 }
 
+function decodeGroupExtension(contents: Buffer): GroupExtension {
+  return {
+    groupId: contents.readUInt32BE(0),
+    type: contents.readUInt8(4),
+    weight: contents.readUInt16BE(6),
+  }
+}
+
 function decodeText(contents: Buffer): string {
   const bytes = Buffer.from(contents).swap32()
   let end = bytes.length
@@ -151,6 +182,15 @@ export function encodeHsExtension(
   contents.writeUInt16BE(hs.receiverDelayMs, 8)
   contents.writeUInt16BE(hs.senderDelayMs, 10)
   return encodeBlock(type, contents)
+}
+
+/** Encodes a GROUP block, with no flag set. */
+export function encodeGroupExtension({ groupId, type, weight }: GroupExtension): Buffer {
+  const contents = Buffer.alloc(GROUP_EXTENSION_BYTES)
+  contents.writeUInt32BE(groupId, 0)
+  contents.writeUInt8(type, 4)
+  contents.writeUInt16BE(weight, 6)
+  return encodeBlock(ExtensionType.GROUP, contents)
 }
 
 /** Encodes a StreamID block. */

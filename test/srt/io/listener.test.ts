@@ -17,9 +17,17 @@ import {
   type SrtConnection,
 } from '../../../src/srt/index.ts'
 import { canReusePort } from '../../../src/srt/io/socket.ts'
+import {
+  encodeGroupExtension,
+  encodeHsExtension,
+  encodeStreamIdExtension,
+  ExtensionType,
+} from '../../../src/srt/wire/extension.ts'
+import { decodeHandshake, encodeHandshake, HandshakeType } from '../../../src/srt/wire/handshake.ts'
 import { requireAddresses } from '../../support/addresses.ts'
 import { freePorts } from '../../support/free-port.ts'
 import { startRelay } from '../../support/udp-relay.ts'
+import { encodeInduction } from '../../support/induction.ts'
 import { until } from '../../support/until.ts'
 
 const HOST = '127.0.0.1'
@@ -553,6 +561,7 @@ t.test('listeners share a port where Node.js can, each with callers of its own',
   }
   const second = await listen(t, { port, reusePort: true })
   await t.rejects(listen(t, { port }), { code: 'ADDRESS_IN_USE' }, 'not with one that does not')
+  t.equal(await joinGroup(t, port), 1015, 'members of a group may come to different listeners')
   const callers = await Promise.all(Array.from({ length: 40 }, () => connect({ host: HOST, port })))
   const [one, other] = [first.listener.connectionCount, second.listener.connectionCount]
   t.equal(one + other, 40)
@@ -586,4 +595,97 @@ t.test('a caller stays at its listener while others of its port open and close',
   for (const other of others) await other.close()
   await sendAll(first.listener, others.length + 2)
   t.equal(await first.listener.kernelDrops(), 0)
+})
+
+/** Calls as a member of a group. @returns type of the response, which is the reject code of a rejected caller */
+async function joinGroup(t: Test, port: number, { streamId = 'one', type = 1 } = {}) {
+  const socket = createSocket('udp4')
+  t.teardown(() => socket.close())
+  socket.bind(0, HOST)
+  await once(socket, 'listening')
+  const ask = async (datagram: Buffer) => {
+    const answered = once(socket, 'message')
+    socket.send(datagram, port, HOST)
+    const [response] = (await answered) as [Buffer]
+    return decodeHandshake(response)!
+  }
+  const { cookie } = await ask(encodeInduction(77, HOST))
+  const conclusion = {
+    ...{ version: 5, encryptionField: 0, extensionField: 5, initialSequenceNumber: 0 },
+    ...{ mtuBytes: 1500, flowWindowPackets: 8192, type: HandshakeType.CONCLUSION },
+    ...{ socketId: 77, cookie },
+  }
+  const blocks = [
+    encodeHsExtension(ExtensionType.HSREQ, { receiverDelayMs: 120, senderDelayMs: 120 }),
+    encodeStreamIdExtension(streamId),
+    encodeGroupExtension({ groupId: 0x40000001, type, weight: 1 }),
+  ]
+  const packet = { socketId: 0, timestampUs: 0, peerAddress: HOST, blocks }
+  return (await ask(encodeHandshake(conclusion, packet))).type
+}
+
+t.test(
+  'members of a group are decided on one after another: the first decides whether others join',
+  async (t) => {
+    const asked: unknown[] = []
+    const decide: ((decision: AcceptDecision) => void)[] = []
+    const { port, listener } = await listen(t, {
+      accept: ({ streamId, isJoining }) => {
+        asked.push([streamId, isJoining])
+        return new Promise((resolve) => decide.push(resolve))
+      },
+    })
+    const members = [joinGroup(t, port), joinGroup(t, port), joinGroup(t, port)]
+    const others = [joinGroup(t, port, { streamId: 'two' })]
+    await until('two callers are asked about', () => asked.length === 2)
+    t.strictSame(asked.toSorted(), [['one', false], ['two', false]], 'no more than one of a group') // prettier-ignore
+    const first = asked.findIndex((each) => Array.isArray(each) && each[0] === 'one')
+    decide[first]!({ reject: 2403 })
+    await until('the next one is asked about', () => asked.length === 3)
+    t.strictSame(asked[2], ['one', false], 'a rejected caller has no group')
+    const recording = new Recording()
+    decide[2]!({ sink: recording })
+    await until('the last one is asked about', () => asked.length === 4)
+    t.strictSame(asked[3], ['one', true])
+    decide[3]!({ sink: new Recording() })
+    decide[1 - first]!({ sink: new Recording() })
+    const types = await Promise.all([...members, ...others])
+    t.strictSame(types.toSorted(), [-1, -1, -1, 2403])
+    t.equal(listener.connectionCount, 3)
+    t.match(recording.connection?.stats().lines, [{ line: 1 }, { line: 2 }])
+  },
+)
+
+t.test(
+  'rejects a ninth line, a line of another type, and a group that wants to play',
+  async (t) => {
+    let sends = false
+    const { port, listener } = await listen(t, {
+      accept: async () => ({ sink: new Recording(), sends }),
+    })
+    t.equal(await joinGroup(t, port), -1)
+    t.equal(await joinGroup(t, port, { type: 2 }), 1015)
+    for (let line = 2; line <= 8; line++) t.equal(await joinGroup(t, port), -1)
+    t.equal(await joinGroup(t, port), 1015)
+    sends = true
+    t.equal(await joinGroup(t, port, { streamId: 'two' }), 1015)
+    t.match(listener.stats().rejects, { 1015: 3 })
+  },
+)
+
+t.test('a member that has expired before its turn is not asked about', async (t) => {
+  const asked: unknown[] = []
+  const { port, listener } = await listen(t, {
+    accept: (request, signal) => {
+      asked.push(request)
+      return new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason))
+      })
+    },
+  })
+  const members = [joinGroup(t, port), joinGroup(t, port)]
+  await until('both wait', () => asked.length === 1 && listener.stats().datagrams === 4)
+  await listener.close()
+  t.strictSame(await Promise.all(members), [1007, 1007])
+  t.equal(asked.length, 1)
 })

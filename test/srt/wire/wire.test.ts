@@ -197,7 +197,7 @@ t.test('decodes extension blocks in any order, and skips unknown ones', async (t
     congestion: 'live',
     filter: hex(filter),
     keyMaterial: hex('12202901'),
-    group: true,
+    group: { groupId: 0x40000001, type: 1, weight: 1 },
   })
   t.strictSame(decodeExtensions(behindHandshake(Buffer.alloc(0))), {})
 })
