@@ -224,11 +224,6 @@ export class Packager {
     return this.#planner.gopSec
   }
 
-  /** Whether a timeline has begun, and not ended. */
-  get isOpen(): boolean {
-    return this.#planner.open !== undefined
-  }
-
   /** See `CutPlanner.dateMs`. */
   get dateMs(): number {
     return this.#planner.dateMs

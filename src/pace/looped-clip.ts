@@ -35,11 +35,11 @@ export class LoopedClip {
 
   /**
    * @param elapsedUs  time since the start, in microseconds; never decreases
-   * @returns next payloads, of at most seven packets each, that are due until then: at most 1 s of media
+   * @returns next datagrams that are due until then, with times since the start: at most 1 s of media
    */
-  takeUntil(elapsedUs: number): Buffer[] {
+  takeUntil(elapsedUs: number): PacedDatagram[] {
     const untilUs = Math.min(elapsedUs - this.#lateUs, this.#takenUs + MAX_CALL_US)
-    const payloads: Buffer[] = []
+    const datagrams: PacedDatagram[] = []
     let readBytes = 0
     let next = this.#waiting[this.#next]
     while (next === undefined ? readBytes < MAX_CALL_BYTES : next.dueUs <= untilUs) {
@@ -47,14 +47,14 @@ export class LoopedClip {
         this.#read()
         readBytes += CHUNK_BYTES
       } else {
-        payloads.push(next.payload)
+        datagrams.push({ payload: next.payload, dueUs: next.dueUs + this.#lateUs })
         this.#next++
       }
       next = this.#waiting[this.#next]
     }
     this.#takenUs = untilUs
     this.#lateUs = elapsedUs - untilUs
-    return payloads
+    return datagrams
   }
 
   #read(): void {

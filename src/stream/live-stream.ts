@@ -58,6 +58,9 @@ const MAX_REPEATED_MS = 3000
 /** Longest pause that the slate fills from its beginning. */
 const MAX_FILLED_MS = 10_000
 
+/** The slate is of the operator, and what is past of it comes in a burst. */
+const UNLIMITED = { maxBitrateBps: Infinity }
+
 /** Events of a stream. */
 export interface StreamEvents {
   /** A segment is complete. The cache shares its bytes, which must not be changed. */
@@ -458,7 +461,7 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
     budget.restart()
     const publication = new Publication(
       encoder,
-      { ...this.#options, budget },
+      { ...this.#options, budget, ...(name === 'slate' && UNLIMITED) },
       {
         pushed: (payload, demuxed) => this.#pass(source, payload, demuxed),
         outputs: (outputs) => this.#events.run(() => this.#receive(source, outputs)),
@@ -480,8 +483,8 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
 
   #receive(source: Source, outputs: readonly DemuxerOutput[]): void {
     const { encoder } = source
-    const isBeginning = encoder instanceof Slate && !this.#packager.isOpen
-    const wallMs = isBeginning ? encoder.startMs : this.#options.clock.wallMs()
+    // It comes in a burst with each tick: by its arrival, dates would move in steps.
+    const wallMs = encoder instanceof Slate ? encoder.dateMs : this.#options.clock.wallMs()
     const isOnAir = source === this.#sources.onAir
     source.handle(outputs, wallMs, isOnAir)
     for (const output of outputs)

@@ -13,13 +13,13 @@ const MADE_UP_US = 500_000
 
 export class Slate implements Encoder {
   readonly bytes: Buffer
-  /** Date of its first frame, in milliseconds since 1970. */
-  readonly startMs: number
   readonly #clip: LoopedClip
-  readonly #clock: Pick<Clock, 'nowUs'>
+  readonly #clock: Clock
   readonly #startUs: number
   /** Media of the past that has not been sent. */
   #behindUs: number
+  /** When the payload that was taken last was due. */
+  #dueUs = 0
   #sentBytes = 0
 
   /**
@@ -28,7 +28,6 @@ export class Slate implements Encoder {
    */
   constructor(bytes: Buffer, clock: Clock, startMs: number) {
     this.bytes = bytes
-    this.startMs = startMs
     this.#clip = new LoopedClip(bytes)
     this.#clock = clock
     this.#behindUs = (clock.wallMs() - startMs) * 1000
@@ -39,13 +38,22 @@ export class Slate implements Encoder {
     return this.#clock.nowUs()
   }
 
-  /** @returns payloads that are due */
-  takeDue(): readonly Buffer[] {
+  /** Date at which the payload that was taken last was due, in milliseconds since 1970. */
+  get dateMs(): number {
+    const ageUs = this.#clock.nowUs() - this.#startUs - this.#dueUs
+    return this.#clock.wallMs() - ageUs / 1000
+  }
+
+  /** Yields the payloads that are due. */
+  *takeDue(): Generator<Buffer, undefined> {
     this.#behindUs = Math.max(0, this.#behindUs - MADE_UP_US)
     const elapsedUs = this.#clock.nowUs() - this.#startUs
-    const payloads = this.#clip.takeUntil(elapsedUs - this.#behindUs)
-    for (const { length } of payloads) this.#sentBytes += length
-    return payloads
+    for (const { payload, dueUs } of this.#clip.takeUntil(elapsedUs - this.#behindUs)) {
+      this.#dueUs = dueUs
+      this.#sentBytes += payload.length
+      yield payload
+    }
+    return undefined
   }
 
   /** Yields the payloads of the past that have not been sent. */

@@ -149,9 +149,9 @@ function listenerOf({ target, sink, options, clock, resolve, reject }: ListenerO
     refuse: reject,
     end,
     step: () => {
-      const payloads = isOpen && call.isSending ? clip.takeUntil(clock.nowUs() - openedUs) : []
-      if (payloads.length > 0) sentUs = clock.nowUs()
-      for (const payload of payloads) sink.push(payload)
+      const datagrams = isOpen && call.isSending ? clip.takeUntil(clock.nowUs() - openedUs) : []
+      if (datagrams.length > 0) sentUs = clock.nowUs()
+      for (const { payload } of datagrams) sink.push(payload)
     },
   }
   return call

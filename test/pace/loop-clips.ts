@@ -9,6 +9,7 @@ import { Demuxer, type DemuxerOutput } from '../../src/mpegts/demux/demuxer.ts'
 import type { PesUnit } from '../../src/mpegts/pes-unit.ts'
 import { ClipRemuxer } from '../../src/pace/clip-remuxer.ts'
 import { LoopedClip } from '../../src/pace/looped-clip.ts'
+import type { PacedDatagram } from '../../src/pace/paced-stream.ts'
 import { unitsOf } from '../mpegts/demux.ts'
 import { pesPacket, TsBuilder } from '../mpegts/ts-builder.ts'
 import { adtsFrames, h264AccessUnit } from '../support/access-units.ts'
@@ -78,11 +79,16 @@ export function remux(file: Buffer): Buffer {
   return remuxer.end()
 }
 
+export function payloadsOf(datagrams: readonly PacedDatagram[]): Buffer[] {
+  return datagrams.map(({ payload }) => payload)
+}
+
 /** Plays a clip from its start. */
 export function play(clip: Buffer, sec: number): Buffer[] {
   const looped = new LoopedClip(clip)
   const payloads: Buffer[] = []
-  for (let us = 0; us <= sec * 1e6; us += 100_000) payloads.push(...looped.takeUntil(us))
+  for (let us = 0; us <= sec * 1e6; us += 100_000)
+    payloads.push(...payloadsOf(looped.takeUntil(us)))
   return payloads
 }
 

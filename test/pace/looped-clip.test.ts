@@ -10,6 +10,7 @@ import {
   remux,
   stepsOf,
   VIDEO_TICKS,
+  payloadsOf,
 } from './loop-clips.ts'
 
 /** Passes of 2 s, whatever the audio. */
@@ -81,7 +82,7 @@ t.test('files of encoders loop without a discontinuity', async (t) => {
 t.test('media is sent when it is due', async (t) => {
   const clip = new LoopedClip(remux(buildClip({ videoFrames: VIDEO_FRAMES, audioFrames: 94 })))
   let bytes = 0
-  for (let ms = 0; ms <= 20_000; ms += 50) bytes += sizeOf(clip.takeUntil(ms * 1000))
+  for (let ms = 0; ms <= 20_000; ms += 50) bytes += sizeOf(payloadsOf(clip.takeUntil(ms * 1000)))
   const passBytes = remux(buildClip({ videoFrames: VIDEO_FRAMES, audioFrames: 94 })).length
   t.ok(Math.abs(bytes / passBytes - 10) < 0.1, `${bytes / passBytes} passes of 2 s in 20 s`)
 })
@@ -89,11 +90,11 @@ t.test('media is sent when it is due', async (t) => {
 t.test('after a pause, the clip goes on where it was, with 1 s of media at most', async (t) => {
   const file = remux(buildClip({ videoFrames: VIDEO_FRAMES, audioFrames: 94 }))
   const clip = new LoopedClip(file)
-  const payloads = clip.takeUntil(500_000)
-  const late = clip.takeUntil(3_600_000_000)
+  const payloads = payloadsOf(clip.takeUntil(500_000))
+  const late = payloadsOf(clip.takeUntil(3_600_000_000))
   t.ok(sizeOf(late) > 0.3 * file.length && sizeOf(late) < 0.7 * file.length, 'a second of two')
   t.same(clip.takeUntil(3_600_000_000), [], 'the rest is not made up for')
-  payloads.push(...late, ...clip.takeUntil(3_600_500_000))
+  payloads.push(...late, ...payloadsOf(clip.takeUntil(3_600_500_000)))
   const { times, discontinuities } = inspect(t, payloads)
   t.equal(discontinuities, 0)
   t.same(stepsOf(times('video')), [VIDEO_TICKS])

@@ -88,6 +88,7 @@ function readDates(stream: LiveStream) {
     discontinuities: segments.filter((each) => each.isNew).length,
     maxHoleMs: Math.max(0, ...holesMs),
     minHoleMs: Math.min(0, ...holesMs),
+    steps: holesMs.filter((ms) => Math.abs(ms) >= 1).length,
     endMs: dateMs,
   }
 }
@@ -336,6 +337,36 @@ t.test('after more than 10 s, the slate begins when it goes on air', async (t) =
     const { maxHoleMs } = readDates(stream)
     t.equal(maxHoleMs > 10_000, hasHole, `hole of ${maxHoleMs} ms`)
   }
+})
+
+t.test('dates of the slate are the sums of EXTINF, however it is sent', async (t) => {
+  for (const slateAfterSec of [0, 2, 9]) {
+    for (const alwaysOn of [false, true]) {
+      const { stream, connect, run } = setUp(t, { slate: 'slate.ts', alwaysOn }, { slateAfterSec })
+      if (!alwaysOn) {
+        const main = connect('main')
+        run(5)
+        main.publication!.end('timeout')
+      }
+      run(60)
+      const { steps, discontinuities } = readDates(stream)
+      t.equal(stream.onAir, 'slate')
+      t.ok(steps <= discontinuities, `${steps} steps`)
+    }
+  }
+})
+
+t.test('the slate may come faster than an encoder', async (t) => {
+  const options = { slateAfterSec: 9, maxBitrateBps: 1_000_000 }
+  const { stream, connect, run, codes } = setUp(t, { slate: 'slate.ts' }, options)
+  const main = connect('main')
+  run(5)
+  main.publication!.end('timeout')
+  for (let sec = 0; sec < 20; sec++) {
+    run(1)
+    t.strictSame(codes(), [])
+  }
+  t.equal(readDates(stream).discontinuities, 1)
 })
 
 t.test('a stream that is always on begins with the slate, and ends with its key', async (t) => {

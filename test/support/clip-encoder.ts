@@ -42,14 +42,14 @@ export class ClipEncoder implements Encoder {
   }
 
   step(nowUs: number): void {
-    const payloads = this.#clip.takeUntil(nowUs - this.#startUs)
+    const datagrams = this.#clip.takeUntil(nowUs - this.#startUs)
     if (this.isAlive) this.lastPacketUs = nowUs
-    if (this.isPaused || this.closed || payloads.length === 0) return
+    if (this.isPaused || this.closed || datagrams.length === 0) return
     this.lastPacketUs = nowUs
     this.lastDataUs = nowUs
-    this.#packets += payloads.length
-    this.#lost += this.lossShare * payloads.length
-    for (const payload of payloads) {
+    this.#packets += datagrams.length
+    this.#lost += this.lossShare * datagrams.length
+    for (const { payload } of datagrams) {
       if (this.mutedPid !== undefined) mute(payload, this.mutedPid)
       this.publication?.push(payload)
     }
