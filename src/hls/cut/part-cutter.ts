@@ -56,7 +56,7 @@ export class PartCutter {
     this.#audioTicks = audioTicks
     const targetTicks = this.#targetTicks ?? Infinity
     const maxima = audioTicks
-      .map((ticks) => Math.ceil(Math.floor(targetTicks / ticks) * ticks))
+      .map((ticks) => Math.floor(Math.floor(targetTicks / ticks) * ticks))
       .filter((ticks) => ticks >= MIN_FRACTION * targetTicks)
     this.#maxTicks = Math.min(targetTicks, ...maxima)
   }
