@@ -502,14 +502,14 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
     const { onAir } = this.#sources
     if (change.reason === 'lost' && onAir !== undefined)
       this.#consume(onAir.publication.takeOpen(), wallMs)
-    if (onAir?.encoder instanceof Slate)
-      for (const payload of onAir.encoder.takeRest()) onAir.publication.push(payload)
     if (onAir !== undefined) this.#endTimeline(wallMs)
     this.#putOnAir(change)
   }
 
   #nextSource(): SourceChange | undefined {
     if (this.status === 'STOPPED') return undefined
+    const slate = this.#sources.onAir?.encoder
+    if (slate instanceof Slate && slate.isBehind) return undefined
     const { failback = true } = this.policy
     return this.#sources.next(this.#options.clock.nowUs(), {
       failback,

@@ -34,6 +34,11 @@ export class Slate implements Encoder {
     this.#startUs = clock.nowUs() - this.#behindUs
   }
 
+  /** Whether media of the past has not been sent: without it, there would be a hole behind the slate. */
+  get isBehind(): boolean {
+    return this.#behindUs > 0
+  }
+
   get lastPacketUs(): number {
     return this.#clock.nowUs()
   }
@@ -53,12 +58,6 @@ export class Slate implements Encoder {
       this.#sentBytes += payload.length
       yield payload
     }
-    return undefined
-  }
-
-  /** Yields the payloads of the past that have not been sent. */
-  *takeRest(): Generator<Buffer, undefined> {
-    while (this.#behindUs > 0) yield* this.takeDue()
     return undefined
   }
 

@@ -366,7 +366,7 @@ t.test('a sink that throws ends all members', async (t) => {
   t.strictSame(failures, [error])
   t.strictSame(ends, ['closed'])
   const closed = take().filter(({ datagram }) => controlType(datagram) === ControlType.SHUTDOWN)
-  t.strictSame([...new Set(closed.map(({ port }) => port))].toSorted(), [1, 2])
+  t.strictSame(new Set(closed.map(({ port }) => port)), new Set([1, 2]))
 })
 
 t.test(
