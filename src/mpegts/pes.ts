@@ -8,7 +8,6 @@
  *
  * @module
  */
-import { totalBytes } from '../binary/total-bytes.ts'
 import { TIME_MODULUS } from './timestamps.ts'
 import { PACKET_BYTES, payloadOffset } from './packet.ts'
 
@@ -122,13 +121,14 @@ export function writeTimestamp(bytes: Buffer, at: number, ticks: number): void {
  * @returns a copy of the PES packet in one buffer
  */
 export function pesBytes(chunks: readonly Buffer[]): Buffer {
-  const bytes = Buffer.allocUnsafe(totalBytes(chunks))
+  // Whole packets, closed up in place: a copy of each payload out of its chunk would need a view for each.
+  const bytes = Buffer.concat(chunks)
   let sizeBytes = 0
-  for (const chunk of chunks) {
-    for (let at = 0; at < chunk.length; at += PACKET_BYTES) {
-      const end = at + PACKET_BYTES
-      sizeBytes += chunk.copy(bytes, sizeBytes, payloadOffset(chunk, at) ?? end, end)
-    }
+  for (let at = 0; at < bytes.length; at += PACKET_BYTES) {
+    const end = at + PACKET_BYTES
+    const begin = payloadOffset(bytes, at) ?? end
+    bytes.copyWithin(sizeBytes, begin, end)
+    sizeBytes += end - begin
   }
   return bytes.subarray(0, sizeBytes)
 }
