@@ -27,6 +27,9 @@ const MAX_OVERLAP_SEC = 1
 const MAX_AHEAD_MS = 2000
 const MAX_BEHIND_MS = 600_000
 
+/** Fraction of a second that a Date header may lack, which has whole seconds (RFC 9110 5.6.7). */
+const MAX_FRACTION_MS = 999
+
 /** Disagreement of the server's clock with ours, above which neither is trusted. */
 const MAX_CLOCK_ERROR_MS = 60_000
 
@@ -174,7 +177,7 @@ export const DATES: readonly Rule[] = [
       const isKnown = last?.sequence === before?.segments.findLast(isComplete)?.sequence
       if (last?.dateTimeMs === undefined || isKnown || playlist.ended) return []
       const { date } = reply.headers
-      const nowMs = date === undefined ? reply.endedAtMs : Date.parse(date)
+      const nowMs = date === undefined ? reply.endedAtMs : Date.parse(date) + MAX_FRACTION_MS
       if (!(Math.abs(nowMs - reply.endedAtMs) <= MAX_CLOCK_ERROR_MS)) return []
       const behindMs = nowMs - last.dateTimeMs - last.durationSec * 1000
       return unless(!(behindMs < -MAX_AHEAD_MS || behindMs > MAX_BEHIND_MS), () => [

@@ -34,15 +34,15 @@ t.test('finds dates off the clock of the server alone', async (t) => {
   breaks(t, 'DATE_OFF_CLOCK', [load(GOOD, 5)], 'ahead')
   breaks(t, 'DATE_OFF_CLOCK', [load(GOOD, 700)], 'behind')
   keepsAll(t, [load(GOOD, 7)], 'within 2 s')
-  const reply = load(GOOD, 5).reply!
-  const dated = (date: string) => ({ ...reply, headers: { ...reply.headers, date } })
-  const told = load(GOOD, 5, { reply: dated('Thu, 01 Jan 2026 00:00:08 GMT') })
-  keepsAll(t, [told], 'by the clock of the server')
-  keepsAll(
-    t,
-    [load(GOOD, 5, { reply: dated('Fri, 02 Jan 2026 00:00:08 GMT') })],
-    'no clock to trust',
-  )
+  const told = (date: string, text = GOOD) => {
+    const reply = load(text, 5).reply!
+    return [load(text, 5, { reply: { ...reply, headers: { ...reply.headers, date } } })]
+  }
+  keepsAll(t, told('Thu, 01 Jan 2026 00:00:08 GMT'), 'by the clock of the server')
+  const later = GOOD.replaceAll('.000Z', '.500Z')
+  keepsAll(t, told('Thu, 01 Jan 2026 00:00:06 GMT', later), 'which tells whole seconds')
+  breaks(t, 'DATE_OFF_CLOCK', told('Thu, 01 Jan 2026 00:00:05 GMT', later))
+  keepsAll(t, told('Fri, 02 Jan 2026 00:00:08 GMT'), 'no clock to trust')
 })
 
 t.test('finds each rule on date ranges over versions alone', async (t) => {
