@@ -53,7 +53,7 @@ import { workOfInsertion, workOfPackaging, workOfPlacing, workOfSamples } from '
  * Media that a switch may repeat: it begins with a key frame of the past, so that no media is missing. More would add to the
  * latency of viewers with each switch. One GOP, however long, is better than a pause.
  */
-const MAX_REPEATED_MS = 3000
+const MAX_REPEATED_MS = 1500
 
 /** Longest pause that the slate fills from its beginning. */
 const MAX_FILLED_MS = 10_000
@@ -482,9 +482,7 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
   }
 
   #receive(source: Source, outputs: readonly DemuxerOutput[]): void {
-    const { encoder } = source
-    // It comes in a burst with each tick: by its arrival, dates would move in steps.
-    const wallMs = encoder instanceof Slate ? encoder.dateMs : this.#options.clock.wallMs()
+    const { dateMs: wallMs = this.#options.clock.wallMs() } = source.encoder
     const isOnAir = source === this.#sources.onAir
     source.handle(outputs, wallMs, isOnAir)
     for (const output of outputs)

@@ -40,6 +40,11 @@ export interface Encoder extends ConnectedEncoder {
   readonly lastDataUs?: number
   /** Size of the payloads that were received but not pushed; default 0. */
   readonly queuedBytes?: number
+  /**
+   * Date of the payload that was pushed last, in milliseconds since 1970; default: now. One that pushes in bursts has it: by the
+   * time of the push, dates would move in steps.
+   */
+  readonly dateMs?: number
   /** Disconnects the encoder. Calls `Publication.end` before it returns, unless that was called before. */
   close(): void
 }

@@ -213,22 +213,23 @@ t.test('an operator puts the backup on air, where it stays', async (t) => {
   t.match(events, [/live/, /main > backup: requested/, /backup > main: lost/, /backup: recovered/])
 })
 
-t.test('many failovers add at most 3 s to the latency', async (t) => {
+t.test('many failovers add at most 1.5 s to the latency', async (t) => {
   const { stream, connect, run, clock } = setUp(t)
   const aheadMs = () => readDates(stream).endMs - clock.wallMs()
   let maxAheadMs = 0
   const main = connect('main')
   run(0.3)
   connect('backup')
-  run(5)
+  // Each failover comes late in a GOP of the backup encoder.
+  run(5.4)
   for (let round = 0; round < 20; round++) {
     main.isPaused = true
-    run(5 + 0.13 * round)
+    run(5)
     main.isPaused = false
     run(12)
     maxAheadMs = Math.max(maxAheadMs, aheadMs())
   }
-  t.ok(aheadMs() < 3000, `${aheadMs()} ms`)
+  t.ok(maxAheadMs < 1500, `${maxAheadMs} ms`)
   t.ok(maxAheadMs > 0, 'what is repeated adds to it')
   const { minHoleMs, maxHoleMs } = readDates(stream)
   t.ok(minHoleMs > -1)
