@@ -41,7 +41,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   'srt/index.ts': ['srt', 'srt/wire', 'srt/io', 'timing'],
   codec: ['binary'],
-  mpegts: ['codec', 'binary'],
+  mpegts: ['codec'],
   'mpegts/psi': ['mpegts', 'binary'],
   'mpegts/mux': ['mpegts', 'mpegts/psi', 'binary', 'codec'],
   'mpegts/demux': ['mpegts', 'mpegts/psi', 'mpegts/mux', 'binary', 'codec'],

@@ -3,8 +3,6 @@
  *
  *   | 00 | 00 | 01 | header (1 byte in H.264, 2 in H.265) | payload … |
  *
- * An access unit is read in the pieces in which it arrived; start codes and headers may span two pieces.
- *
  * @module
  */
 
@@ -38,44 +36,24 @@ export function findStartCode(bytes: Uint8Array, from: number): number {
  * Yields the first bytes of each NAL unit that `bytesWanted` does not skip. Callers stop at the first coded slice, so
  * most of an access unit is never read.
  *
- * @param chunks  the access unit in any pieces
- * @param bytesWanted  number of bytes to copy of a NAL unit, by its first byte; 0 skips it
- * @returns copies that start with the NAL header; shorter than wanted when the NAL unit is shorter, never empty
+ * @param bytes  the access unit
+ * @param bytesWanted  number of bytes of a NAL unit, by its first byte; 0 skips it
+ * @returns views that start with the NAL header; shorter than wanted when the NAL unit is shorter, never empty
  */
 export function* nalHeads(
-  chunks: Iterable<Uint8Array>,
+  bytes: Buffer,
   bytesWanted: (header: number) => number,
 ): Generator<Buffer, void, undefined> {
-  let zeros = 0
-  let atHeader = false
-  let wanted = 0
-  let head: number[] = []
-  for (const chunk of chunks) {
-    for (let i = 0; i < chunk.length; i++) {
-      const byte = chunk[i]!
-      if (byte === 1 && zeros >= 2) {
-        if (head.some(Boolean)) yield withoutTrailingZeros(head)
-        head = []
-        wanted = 0
-        zeros = 0
-        atHeader = true
-        continue
-      }
-      zeros = byte === 0 ? zeros + 1 : 0
-      if (atHeader) {
-        wanted = bytesWanted(byte)
-        atHeader = false
-      }
-      if (head.length === wanted) continue
-      head.push(byte)
-      if (head.length === wanted) {
-        yield Buffer.from(head)
-        head = []
-        wanted = 0
-      }
-    }
+  for (let at = findStartCode(bytes, 0); at !== -1; at = findStartCode(bytes, at + 3)) {
+    const begin = at + START_CODE.length
+    const wanted = begin === bytes.length ? 0 : bytesWanted(bytes[begin]!)
+    if (wanted === 0) continue
+    const rest = bytes.subarray(begin, begin + wanted + START_CODE.length - 1)
+    const end = findStartCode(rest, 0)
+    const head = rest.subarray(0, end === -1 ? wanted : end)
+    const nal = head.length < wanted ? withoutTrailingZeros(head) : head
+    if (nal.length > 0) yield nal
   }
-  if (head.some(Boolean)) yield withoutTrailingZeros(head)
 }
 
 /**
@@ -135,10 +113,10 @@ function trimZeros(pieces: Uint8Array[]): number {
 }
 
 /** Removes zero bytes of the next start code: a NAL unit never ends in a zero byte (H.264 7.4.1). */
-function withoutTrailingZeros(bytes: number[]): Buffer {
+function withoutTrailingZeros(bytes: Buffer): Buffer {
   let end = bytes.length
   while (end > 0 && bytes[end - 1] === 0) end--
-  return Buffer.from(bytes.slice(0, end))
+  return bytes.subarray(0, end)
 }
 
 /** Removes the emulation prevention bytes, the 03 of every 00 00 03 (H.264 7.3.1, H.265 7.3.1.1). */

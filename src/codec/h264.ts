@@ -19,9 +19,9 @@ const SLICE_HEAD_BYTES = 16
  * point of `recovery_frame_cnt` 0, which start open GOPs. A recovery point of intra refresh is not a random access
  * point.
  *
- * @param chunks  the access unit in any pieces
+ * @param bytes  the access unit in a byte stream; nothing that is returned is a view of it
  */
-export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccessUnit {
+export function inspectH264AccessUnit(bytes: Buffer): VideoAccessUnit {
   const parameterSets: ParameterSet[] = []
   let recoveryFrames: number | undefined
   let closedCaptions = false
@@ -29,12 +29,13 @@ export function inspectH264AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
   let slice: Buffer | undefined
   let nalUnits = 0
   let nalBytes = 0
-  for (const nal of nalHeads(chunks, bytesWanted)) {
+  for (const nal of nalHeads(bytes, bytesWanted)) {
     if (++nalUnits > MAX_NAL_UNITS) break
     nalBytes += nal.length
     const role = nalRole('h264', nal[0]!)
     if (isParameterSet(role)) {
-      if (nal.length < MAX_HEAD_BYTES) parameterSets.push(readParameterSet('h264', role, nal))
+      if (nal.length < MAX_HEAD_BYTES)
+        parameterSets.push(readParameterSet('h264', role, Buffer.from(nal)))
     } else if (role === 'sei') {
       for (const message of seiMessages(nal.subarray(1))) {
         recoveryFrames ??= readRecoveryFrames(message.type, message.payload)

@@ -23,9 +23,9 @@ const SLICE_HEAD_BYTES = 3
  * since encoders with open GOPs send only CRA pictures after the first IDR picture. A decoder that starts at a CRA
  * picture skips the RASL pictures that follow it.
  *
- * @param chunks  the access unit in any pieces
+ * @param bytes  the access unit in a byte stream; nothing that is returned is a view of it
  */
-export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccessUnit {
+export function inspectH265AccessUnit(bytes: Buffer): VideoAccessUnit {
   const parameterSets: ParameterSet[] = []
   let recoveryPictures: number | undefined
   let closedCaptions = false
@@ -33,12 +33,13 @@ export function inspectH265AccessUnit(chunks: Iterable<Uint8Array>): VideoAccess
   let slice: Buffer | undefined
   let nalUnits = 0
   let nalBytes = 0
-  for (const nal of nalHeads(chunks, bytesWanted)) {
+  for (const nal of nalHeads(bytes, bytesWanted)) {
     if (++nalUnits > MAX_NAL_UNITS) break
     nalBytes += nal.length
     const role = nalRole('h265', nal[0]!, nal[1])
     if (isParameterSet(role)) {
-      if (nal.length < MAX_HEAD_BYTES) parameterSets.push(readParameterSet('h265', role, nal))
+      if (nal.length < MAX_HEAD_BYTES)
+        parameterSets.push(readParameterSet('h265', role, Buffer.from(nal)))
     } else if (role === 'sei') {
       for (const message of seiMessages(nal.subarray(2))) {
         recoveryPictures ??= readRecoveryPictures(message.type, message.payload)

@@ -5,13 +5,11 @@
  */
 import { AUDIO_DECODERS } from '../../codec/audio-decoders.ts'
 import { findAudioFrame, type DecodeAudioFrameHeader } from '../../codec/audio-frame.ts'
-import { inspectH264AccessUnit } from '../../codec/h264.ts'
-import { decodeH264Sps } from '../../codec/h264-sps.ts'
-import { inspectH265AccessUnit } from '../../codec/h265.ts'
-import { decodeH265Sps, decodeH265VpsFrameRate } from '../../codec/h265-parameter-sets.ts'
-import type { ParameterSetKind } from '../../codec/parameter-sets.ts'
+import { decodeH265VpsFrameRate } from '../../codec/h265-parameter-sets.ts'
+import type { ParameterSetKind, VideoCodec } from '../../codec/parameter-sets.ts'
 import type { VideoAccessUnit } from '../../codec/video-access-unit.ts'
-import { type VideoParameters, videoRangeOf } from '../../codec/video-parameters.ts'
+import { videoRangeOf } from '../../codec/video-parameters.ts'
+import { VIDEO_READERS } from '../../codec/video-readers.ts'
 import type { Codec, TrackParameters } from '../track.ts'
 
 interface Inspection {
@@ -27,42 +25,29 @@ interface Inspection {
 
 /** @param payload  elementary stream bytes of the PES packet, read only as far as needed */
 export function inspectUnit(codec: Codec, payload: Buffer): Inspection {
-  if (codec === 'h264') return inspectH264(payload)
-  if (codec === 'h265') return inspectH265(payload)
+  if (codec === 'h264' || codec === 'h265') return inspectVideo(codec, payload)
   const decode = AUDIO_DECODERS[codec]
   return decode === undefined ? { codec } : inspectAudio(codec, decode, payload)
 }
 
-function inspectH264(payload: Buffer): Inspection {
-  const accessUnit = inspectH264AccessUnit([payload])
-  const sps = findSet(accessUnit, 'sps')
-  const parameters = preferTransfer(sps && decodeH264Sps(sps), accessUnit)
-  return { codec: 'h264', accessUnit, parameters }
-}
-
-function inspectH265(payload: Buffer): Inspection {
-  const accessUnit = inspectH265AccessUnit([payload])
-  const sps = findSet(accessUnit, 'sps')
-  const vps = findSet(accessUnit, 'vps')
-  const parameters = preferTransfer(sps && decodeH265Sps(sps), accessUnit)
-  if (parameters === undefined || parameters.frameRate !== undefined || vps === undefined) {
-    return { codec: 'h265', accessUnit, parameters }
+function inspectVideo(codec: VideoCodec, payload: Buffer): Inspection {
+  const { inspect, decodeSequence } = VIDEO_READERS[codec]
+  const accessUnit = inspect(payload)
+  const find = (wanted: ParameterSetKind) =>
+    accessUnit.parameterSets.find(({ kind }) => kind === wanted)?.nal
+  const [sps, vps] = [find('sps'), find('vps')]
+  const video = sps && decodeSequence(sps)?.video
+  if (video === undefined) return { codec, accessUnit }
+  // H.265 may have it in the VPS alone.
+  const frameRate = video.frameRate ?? (vps && decodeH265VpsFrameRate(vps))
+  const { preferredTransfer: transfer } = accessUnit
+  const parameters = {
+    ...video,
+    ...(frameRate !== undefined && { frameRate }),
+    // The SEI message overrides the SPS.
+    ...(transfer !== undefined && { videoRange: videoRangeOf(transfer) }),
   }
-  const frameRate = decodeH265VpsFrameRate(vps)
-  return { codec: 'h265', accessUnit, parameters: { ...parameters, frameRate } }
-}
-
-/** Parameters of the SPS, with the dynamic range of the SEI message, which overrides the SPS. */
-function preferTransfer(
-  parameters: VideoParameters | undefined,
-  { preferredTransfer }: VideoAccessUnit,
-): VideoParameters | undefined {
-  if (parameters === undefined || preferredTransfer === undefined) return parameters
-  return { ...parameters, videoRange: videoRangeOf(preferredTransfer) }
-}
-
-function findSet({ parameterSets }: VideoAccessUnit, wanted: ParameterSetKind): Buffer | undefined {
-  return parameterSets.find(({ kind }) => kind === wanted)?.nal
+  return { codec, accessUnit, parameters }
 }
 
 function inspectAudio(codec: Codec, decode: DecodeAudioFrameHeader, payload: Buffer): Inspection {
