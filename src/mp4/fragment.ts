@@ -37,8 +37,8 @@ interface FragmentEnd {
 
 export interface Fragment {
   /**
-   * The bytes: first the boxes up to the header of `mdat`, then the views of the memory. All belong to the caller and do
-   * not change.
+   * The bytes in views of the memory: first the boxes up to the header of `mdat`, then the samples. All belong to the caller
+   * and do not change.
    */
   readonly chunks: readonly Buffer[]
   readonly sizeBytes: number
@@ -134,11 +134,14 @@ export class FragmentWriter {
       boxHeader('mdat', BOX_HEADER_BYTES + this.#mediaBytes),
     ])
     const sizeBytes = head.length + this.#mediaBytes
+    const media = this.#memory.take()
+    // A small Buffer of its own would keep the 8 KiB of the pool of Node.js that it is in.
+    this.#memory.append([head])
     this.#samples = []
     this.#mediaBytes = 0
     this.#hasLatest = false
     return {
-      chunks: [head, ...this.#memory.take()],
+      chunks: [...this.#memory.take(), ...media],
       sizeBytes,
       decodeTicks,
       durationTicks: durations.reduce((sum, duration) => sum + duration, 0),

@@ -1,11 +1,11 @@
 /**
- * Memory of `mdat` boxes: bytes are copied once, into chunks that are filled from front to back.
+ * Memory of fragments: bytes are copied once, into chunks that are filled from front to back.
  *
  * @module
  */
 import { totalBytes } from '../binary/total-bytes.ts'
 
-/** Where a `FragmentWriter` puts the bytes of its samples. */
+/** Where a `FragmentWriter` puts its bytes. */
 export interface MediaMemory {
   /** Appends copies. */
   append(chunks: readonly Uint8Array[]): void

@@ -32,6 +32,20 @@ t.test('the boxes of a fragment stand in the order of CMAF (23000-19 7.3.2.3)', 
   t.strictSame(types({ startsSegment: true, events }), [...['styp', 'emsg'], ...rest])
 })
 
+t.test('a fragment keeps the memory alone that it is given, its boxes included', async (t) => {
+  const given: Buffer[] = []
+  const memory = new ChunkMemory(() => {
+    given.push(Buffer.allocUnsafeSlow(100))
+    return given.at(-1)!
+  })
+  const writer = new FragmentWriter({ trackId: 1, memory })
+  for (let number = 0; number < 10; number++) {
+    writer.push(sample(number, Buffer.alloc(70)))
+    const { chunks } = writer.end({ untilTicks: number + 1, startsSegment: true })!
+    t.ok(chunks.every(({ buffer }) => given.some((it) => it.buffer === buffer)))
+  }
+})
+
 t.test('sequence numbers grow by one, and a fragment without samples has none', async (t) => {
   const writer = new FragmentWriter({ trackId: 7, memory: new ChunkMemory() })
   t.equal(writer.end({ untilTicks: 0, startsSegment: true }), undefined)

@@ -483,7 +483,7 @@ function startAt<Format>(sample: Sample<Format>, decodeTicks: number): Sample<Fo
   return { ...sample, decodeTicks, compositionOffset: moved }
 }
 
-/** Memory of the samples of fragments, in slabs of the pool. */
+/** Memory of fragments, in slabs of the pool. */
 class SlabMediaMemory implements MediaMemory {
   readonly #memory: PacketMemory
   readonly #runs: SlabRuns
