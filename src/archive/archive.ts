@@ -296,7 +296,7 @@ export class Archive {
       return true
     }
     // What could not be read is not overwritten: then nothing is listed.
-    this.#uploads.add(entry, { sizeBytes: 0, attempt, onDone: () => undefined }, true)
+    this.#uploads.add(entry, { chunks: [], attempt, onDone: () => undefined }, true)
   }
 
   #take(entry: Entry, change: Pick<CheckpointChange, 'head' | 'rows'>): void {
@@ -370,9 +370,9 @@ export class Archive {
     }
     unstored.set(uri, { sinceUs: this.#nowUs, file: loan?.file })
     // Segments need their init segment, which is small.
-    const keptBytes = sizeBytes === undefined ? 0 : fileBytes
+    const counted = sizeBytes === undefined ? [] : chunks
     const isDue = () => this.#isNamed(entry)
-    const task = { sizeBytes: keptBytes, isDue, attempt: loan ? put : look, onDone }
+    const task = { chunks: counted, isDue, attempt: loan ? put : look, onDone }
     if (!this.#uploads.add(entry, task)) onDone(undefined)
   }
 
@@ -520,7 +520,7 @@ export class Archive {
       onEvent(stream, { type: 'completed', ...this.#report(entry) })
     }
     // Their lines are in memory anyway.
-    this.#uploads.add(entry, { sizeBytes: 0, attempt, onDone }, true)
+    this.#uploads.add(entry, { chunks: [], attempt, onDone }, true)
   }
 
   /** Leaves the archive to another process, with the folders behind this one. */

@@ -22,8 +22,8 @@ const RETRY_MS = { first: 1000, longest: 60_000 }
 const EARLY_FAILURES = 5
 
 export interface StoreTask {
-  /** Memory that the task keeps. One of 0 never gives way to others. */
-  readonly sizeBytes: number
+  /** Memory that the task keeps. One without any never gives way to others. */
+  readonly chunks: readonly Buffer[]
   /** Whether it may begin, and what is queued behind it; asked again whenever a task of any owner ends. Default: at once. */
   readonly isDue?: () => boolean
   /**
@@ -34,6 +34,41 @@ export interface StoreTask {
   readonly attempt: (signal: AbortSignal) => Promise<boolean | undefined>
   /** Called once, when the task needs its memory no more: whether the store has it, undefined if the task was dropped. */
   readonly onDone: (isStored: boolean | undefined) => void
+}
+
+/** Memory that tasks keep: whole slabs, which segments share with the ones next to them. */
+class KeptMemory {
+  /** Number of views by the memory that they are in. */
+  readonly #views = new Map<ArrayBufferLike, number>()
+  #sizeBytes = 0
+
+  get sizeBytes(): number {
+    return this.#sizeBytes
+  }
+
+  /** Size that it would have with these chunks, too. */
+  sizeWith(chunks: readonly Buffer[]): number {
+    let sizeBytes = this.#sizeBytes
+    for (const buffer of new Set(chunks.map((chunk) => chunk.buffer)))
+      if (!this.#views.has(buffer)) sizeBytes += buffer.byteLength
+    return sizeBytes
+  }
+
+  keep(chunks: readonly Buffer[]): void {
+    this.#sizeBytes = this.sizeWith(chunks)
+    for (const { buffer } of chunks) this.#views.set(buffer, (this.#views.get(buffer) ?? 0) + 1)
+  }
+
+  release(chunks: readonly Buffer[]): void {
+    for (const { buffer } of chunks) {
+      const views = this.#views.get(buffer)! - 1
+      if (views > 0) this.#views.set(buffer, views)
+      else {
+        this.#views.delete(buffer)
+        this.#sizeBytes -= buffer.byteLength
+      }
+    }
+  }
 }
 
 interface QueuedTask extends StoreTask {
@@ -50,7 +85,7 @@ interface Owner {
   /** Those that pause since they have failed, and since what they look for is not there. */
   readonly failing: Set<QueuedTask>
   readonly looking: Set<QueuedTask>
-  sizeBytes: number
+  readonly memory: KeptMemory
 }
 
 interface UploadQueueOptions {
@@ -73,18 +108,19 @@ export class UploadQueue<Key extends object> {
   #isClosed = false
   /** Number of attempts, with those of dropped tasks. */
   #attempts = 0
-  #sizeBytes = 0
 
   constructor(options: UploadQueueOptions) {
     this.#options = options
   }
 
   get sizeBytes(): number {
-    return this.#sizeBytes
+    let sum = 0
+    for (const { memory } of this.#owners.values()) sum += memory.sizeBytes
+    return sum
   }
 
   sizeOf(key: Key): number {
-    return this.#owners.get(key)?.sizeBytes ?? 0
+    return this.#owners.get(key)?.memory.sizeBytes ?? 0
   }
 
   /**
@@ -92,18 +128,16 @@ export class UploadQueue<Key extends object> {
    * @returns false if there is no memory for it, or all has been closed
    */
   add(key: Key, task: StoreTask, isFirst = false): boolean {
-    if (this.#isClosed || !this.#makeRoom(key, task.sizeBytes)) return false
-    let owner = this.#owners.get(key)
-    if (owner === undefined) {
-      owner = {
-        tasks: new Set(),
-        queued: [],
-        failing: new Set(),
-        looking: new Set(),
-        sizeBytes: 0,
-      }
-      this.#owners.set(key, owner)
+    if (this.#isClosed) return false
+    const owner = this.#owners.get(key) ?? {
+      tasks: new Set(),
+      queued: [],
+      failing: new Set(),
+      looking: new Set(),
+      memory: new KeptMemory(),
     }
+    if (!this.#makeRoom(owner, task.chunks)) return false
+    this.#owners.set(key, owner)
     const added = {
       ...task,
       dropped: new AbortController(),
@@ -111,8 +145,7 @@ export class UploadQueue<Key extends object> {
       failures: 0,
     }
     owner.tasks.add(added)
-    owner.sizeBytes += task.sizeBytes
-    this.#sizeBytes += task.sizeBytes
+    owner.memory.keep(task.chunks)
     if (isFirst) owner.queued.unshift(added)
     else owner.queued.push(added)
     this.#start()
@@ -131,16 +164,19 @@ export class UploadQueue<Key extends object> {
   }
 
   /** There is room if there would be, were the others cut down to what this owner would hold. */
-  #makeRoom(key: Key, sizeBytes: number): boolean {
+  #makeRoom(requester: Owner, chunks: readonly Buffer[]): boolean {
     const { maxBytes } = this.#options
-    const ownBytes = this.sizeOf(key) + sizeBytes
-    const others = [...this.#owners].filter(([other]) => other !== key)
+    const { sizeBytes: heldBytes } = requester.memory
+    const ownBytes = requester.memory.sizeWith(chunks)
+    const others = [...this.#owners].filter(([, owner]) => owner !== requester)
     let cutBytes = ownBytes
-    for (const [, owner] of others) cutBytes += Math.min(owner.sizeBytes, ownBytes)
+    for (const [, { memory }] of others) cutBytes += Math.min(memory.sizeBytes, ownBytes)
     if (cutBytes > maxBytes) return false
-    while (this.#sizeBytes + sizeBytes > maxBytes) {
-      const [fullest, owner] = others.reduce((a, b) => (a[1].sizeBytes < b[1].sizeBytes ? b : a))
-      const newest = [...owner.tasks].findLast((task) => task.sizeBytes > 0)
+    while (this.sizeBytes - heldBytes + ownBytes > maxBytes) {
+      const [fullest, owner] = others.reduce((a, b) =>
+        a[1].memory.sizeBytes < b[1].memory.sizeBytes ? b : a,
+      )
+      const newest = [...owner.tasks].findLast((task) => task.chunks.length > 0)
       this.#drop(fullest, owner, newest!)
     }
     return true
@@ -205,8 +241,7 @@ export class UploadQueue<Key extends object> {
   }
 
   #release(key: Key, owner: Owner, task: QueuedTask): void {
-    this.#sizeBytes -= task.sizeBytes
-    owner.sizeBytes -= task.sizeBytes
+    owner.memory.release(task.chunks)
     owner.tasks.delete(task)
     if (owner.tasks.size === 0) this.#owners.delete(key)
   }
