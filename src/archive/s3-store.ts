@@ -9,6 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { Pool, type Dispatcher } from 'undici'
 import { machineClock } from '../timing/clock.ts'
+import { startTimeLimit } from '../timing/time-limit.ts'
 import { failureOf, storeErrorOf, StoreError } from './store-error.ts'
 
 const MAX_CONNECTIONS = 16
@@ -257,24 +258,19 @@ export class S3Store {
       url: this.#base.origin + path,
       headers: { ...headers, 'x-amz-content-sha256': sha256 },
     }).sign()
-    // `AbortSignal.timeout` would keep 1.5 KB until the limit, however short the request was.
-    const late = new AbortController()
-    const timer = setTimeout(
-      () => late.abort(new DOMException('no reply in time', 'TimeoutError')),
-      this.#requestMs,
-    )
+    const limit = startTimeLimit(this.#requestMs)
     try {
       const response = await this.#pool.request({
         method,
         path,
         headers: Object.fromEntries(signed.headers),
         body,
-        signal: signal ? AbortSignal.any([late.signal, signal]) : late.signal,
+        signal: signal ? AbortSignal.any([limit.signal, signal]) : limit.signal,
       })
-      response.body.once('close', () => clearTimeout(timer))
+      response.body.once('close', limit.cancel)
       return response
     } catch (error) {
-      clearTimeout(timer)
+      limit.cancel()
       throw failureOf(error, this.#base.host)
     }
   }

@@ -431,7 +431,7 @@ t.test('no timer is left of a request that is over', async (t) => {
       store.get(key, { maxBytes: 0 }),
       store.head(key),
     ])
-    t.equal(countTimers(), timers, key)
+    t.ok(countTimers() <= timers, key)
   }
 })
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { setImmediate as immediate } from 'node:timers/promises'
 import t from 'tap'
-import { TimeoutError, withTimeout } from '../../src/timing/time-limit.ts'
+import { startTimeLimit, TimeoutError, withTimeout } from '../../src/timing/time-limit.ts'
 
 t.test('settles as the promise does, within the time limit', async (t) => {
   t.equal(await withTimeout(immediate('done'), 10_000), 'done')
@@ -39,10 +39,17 @@ t.test('takes a reply that has arrived, however late the event loop is', async (
   t.strictSame(await reply, [Buffer.from('reply')])
 })
 
+t.test('a request is aborted after its time limit', async (t) => {
+  const { signal } = startTimeLimit(1)
+  await once(signal, 'abort')
+  t.same(signal.reason, new TimeoutError('no reply in 1 ms'))
+})
+
 t.test('leaves no timer behind', async (t) => {
   const timersOf = () =>
     process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const before = timersOf()
   await withTimeout(Promise.resolve(), 10_000)
+  startTimeLimit(10_000).cancel()
   t.equal(timersOf(), before)
 })

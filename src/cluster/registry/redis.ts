@@ -11,7 +11,7 @@ import { createClient, RESP_TYPES } from '@redis/client'
 import { machineClock } from '../../timing/clock.ts'
 import { MillraceError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
-import { withTimeout, TimeoutError } from '../../timing/time-limit.ts'
+import { startTimeLimit, withTimeout, TimeoutError } from '../../timing/time-limit.ts'
 import { parseRedisUrl, type HostPort, type RedisTarget } from './redis-url.ts'
 import { findMaster, type Master } from './sentinels.ts'
 
@@ -108,16 +108,14 @@ export class Redis extends EventEmitter<{ ready: []; steady: []; lost: [reason: 
   /** Waits for a connection. @throws {MillraceError} `REGISTRY_UNAVAILABLE` after the time limit */
   async ready(timeoutMs: number): Promise<void> {
     if (this.isReady) return
-    // Not `AbortSignal.timeout`: in Node 20, one that only `AbortSignal.any` knows is collected as garbage, and never aborts.
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), timeoutMs)
-    const signal = AbortSignal.any([this.#closing.signal, late.signal])
+    const limit = startTimeLimit(timeoutMs)
+    const signal = AbortSignal.any([this.#closing.signal, limit.signal])
     try {
       await once(this, 'ready', { signal })
     } catch (cause) {
       throw unavailable(cause)
     } finally {
-      clearTimeout(timer)
+      limit.cancel()
     }
   }
 
