@@ -21,37 +21,57 @@ const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 const PUBLISHERS = rounds(4, 20)
 const AWAY_SEC = rounds(40, 300)
 const MAX_MIB = rounds(16, 256)
-/** Time before and behind the absence. */
-const AROUND_SEC = 20
+/** Time before the absence, in which the cache fills, and behind it. */
+const [BEFORE_SEC, BEHIND_SEC] = [40, 20]
+/** Growth of the process beside what waits: of the heap, and of memory that malloc does not give back. */
+const MAX_OTHER_MIB = 64
+/** Garbage would count as memory. */
+const COLLECT = ['--expose-gc', '--import=data:text/javascript,setInterval(gc, 5000).unref()']
 
 type Test = Parameters<typeof start>[0]
 
-/** Keeps playlists and indexes, and the names of all other files. */
+interface StoredObject {
+  readonly etag: string
+  readonly sizeBytes: number
+  /** Undefined for media. */
+  readonly text: Buffer | undefined
+}
+
+/** Keeps playlists and indexes, and of media the ETags. */
 async function startStore(t: Test) {
-  const texts = new Map<string, Buffer>()
-  const names = new Set<string>()
-  const store = { texts, names, isAway: false, endpoint: '' }
+  const objects = new Map<string, StoredObject>()
+  const store = { objects, isAway: false, endpoint: '' }
   const server = createServer((request, response) => {
     const hash = createHash('md5')
     const pieces: Buffer[] = []
+    let sizeBytes = 0
     const [path = ''] = request.url!.split('?')
     const isText = /\.(m3u8|json)$/.test(path)
     request.on('data', (piece: Buffer) => {
       hash.update(piece)
+      sizeBytes += piece.length
       if (isText) pieces.push(piece)
     })
     request.on('end', () => {
       if (store.isAway) return
-      const etag = hash.digest('hex')
+      const stored = objects.get(path)
       if (request.method === 'PUT') {
-        names.add(path)
-        if (isText) texts.set(path, Buffer.concat(pieces))
-        response.setHeader('ETag', `"${etag}"`).end()
+        const { 'if-match': match, 'if-none-match': noMatch } = request.headers
+        const isWanted =
+          noMatch === '*' ? stored === undefined : (match ?? stored?.etag) === stored?.etag
+        response.statusCode = isWanted ? 200 : 412
+        if (isWanted) {
+          const etag = `"${hash.digest('hex')}"`
+          objects.set(path, { etag, sizeBytes, text: isText ? Buffer.concat(pieces) : undefined })
+          response.setHeader('ETag', etag)
+        }
+        response.end()
         return
       }
-      const text = texts.get(path)
-      response.statusCode = text === undefined ? 404 : 200
-      response.end(text)
+      response.statusCode = stored === undefined ? 404 : 200
+      if (stored !== undefined)
+        response.setHeader('ETag', stored.etag).setHeader('Content-Length', stored.sizeBytes)
+      response.end(request.method === 'HEAD' ? undefined : stored?.text)
     })
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -87,7 +107,7 @@ t.test('live goes on while the store is away, and gaps are exactly what it lacks
     ...{ AWS_ACCESS_KEY_ID: 'soak', AWS_SECRET_ACCESS_KEY: 'soak-soak-soak-soak' },
     ARCHIVE_MAX_MIB: String(MAX_MIB),
   }
-  const service = start(t, process.execPath, [CLI, 'serve'], { env })
+  const service = start(t, process.execPath, [...COLLECT, CLI, 'serve'], { env })
   const [, url] = await until('the service listens', () =>
     /"http":"([^"]+)"/.exec(service.output()),
   )
@@ -110,16 +130,18 @@ t.test('live goes on while the store is away, and gaps are exactly what it lacks
     const waitingMiB = Math.round(read('millrace_archive_waiting_bytes') / 1024 / 1024)
     t.comment(`${when}: RSS ${rssMiB} MiB, ${waitingMiB} MiB wait for the store`)
     t.ok(waitingMiB <= MAX_MIB)
+    return rssMiB
   }
-  await sleep(AROUND_SEC * 1000)
-  await report('before')
+  await sleep(BEFORE_SEC * 1000)
+  const beforeMiB = await report('before')
   store.isAway = true
   for (let sec = 0; sec < AWAY_SEC; sec += AWAY_SEC / 5) {
     await sleep((AWAY_SEC / 5) * 1000)
-    await report('away')
+    const growthMiB = (await report('away')) - beforeMiB
+    t.ok(growthMiB <= MAX_MIB + MAX_OTHER_MIB, `the process has grown by ${growthMiB} MiB`)
   }
   store.isAway = false
-  await sleep(AROUND_SEC * 1000)
+  await sleep(BEHIND_SEC * 1000)
   await report('back')
   for (const id of ids) {
     const { live, publisher } = await call('status', id)
@@ -132,12 +154,12 @@ t.test('live goes on while the store is away, and gaps are exactly what it lacks
       return (await call('status', id))['archive']['state'] === 'COMPLETE'
     })
   const all: ReturnType<typeof segmentsOf> = []
-  for (const [path, text] of store.texts) {
-    if (!path.endsWith('.m3u8') || path.endsWith('/master.m3u8')) continue
+  for (const [path, { text }] of store.objects) {
+    if (text === undefined || !path.endsWith('.m3u8') || path.endsWith('/master.m3u8')) continue
     const folder = path.slice(0, path.lastIndexOf('/') + 1)
     const segments = segmentsOf(text.toString())
     t.match(text.toString(), /#EXT-X-ENDLIST\n$/)
-    const wrong = segments.filter(({ name, isGap }) => store.names.has(folder + name) === isGap)
+    const wrong = segments.filter(({ name, isGap }) => store.objects.has(folder + name) === isGap)
     t.strictSame(wrong, [], path)
     all.push(...segments)
   }
