@@ -26,7 +26,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Beside the sub-rooms: what they share.
   srt: ['srt/wire'],
   'srt/wire': ['binary'],
-  'srt/crypto': ['srt/wire', 'timing'],
+  'srt/crypto': ['srt', 'srt/wire', 'timing'],
   'srt/receive': ['srt', 'srt/wire', 'srt/crypto', 'timing'],
   'srt/send': ['srt', 'srt/wire', 'srt/crypto'],
   'srt/handshake': ['srt', 'srt/wire', 'srt/crypto', 'binary', 'timing'],

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import type { KeyBytes } from '../wire/key-material.ts'
 import { isPassphrase, PASSPHRASE_LENGTH } from '../wire/limits.ts'
-import { Turns } from './turns.ts'
+import { Turns } from '../turns.ts'
 
 const ITERATIONS = 2048
 

@@ -12,7 +12,6 @@ import { systemClock, type Clock } from '../../timing/clock.ts'
 import { Endpoint } from '../connection/endpoint.ts'
 import { groupKey, SocketGroups } from '../connection/socket-group.ts'
 import { checkPassphrase, KeyDeriver } from '../crypto/key-encryption.ts'
-import { Turns } from '../crypto/turns.ts'
 import type { Attempt } from '../handshake/attempt.ts'
 import type { Decision } from '../handshake/handshake-responder.ts'
 import { agreeOnKeys } from '../handshake/key-agreement.ts'
@@ -22,6 +21,7 @@ import { SrtlaReceiver } from '../srtla/srtla-receiver.ts'
 import type { ListenerStats, SrtlaStats } from '../stats.ts'
 import { TICK_MS } from '../timers.ts'
 import type { Datagram } from '../transmitter.ts'
+import { Turns } from '../turns.ts'
 import type { AcceptDecision, ConnectionRequest } from '../types.ts'
 import { MAX_LATENCY_MS } from '../wire/limits.ts'
 import { RejectCode } from '../wire/reject-code.ts'
@@ -121,8 +121,8 @@ export class Listener {
   readonly #undecided = new Map<Attempt, AbortController>()
   readonly #limits = new HandshakeLimits()
   readonly #groups: SocketGroups
-  /** Decision about the latest member of a group, by its key: only then is it known whether the next one joins it. */
-  readonly #groupTurns = new Map<string, Promise<void>>()
+  /** Turns of the members of a group, by its key: a decision shows whether the next one joins it. */
+  readonly #groupTurns = new Map<string, Turns>()
   readonly #keyDeriver = new KeyDeriver()
   /** Checks before the decision leave callers that the accept hook knows a place of the deriver. */
   readonly #checks = new Turns(1)
@@ -311,22 +311,26 @@ export class Listener {
     this.#undecided.set(attempt, controller)
     const { signal } = controller
     const decide = async () => {
-      const decision = await this.#judge(attempt, localPort, signal).catch((error) =>
-        this.#reject(error, signal),
-      )
-      this.#undecided.delete(attempt)
+      const decision = await this.#judge(attempt, localPort, signal)
       endpoint.decide(attempt, decision, this.#clock.nowUs())
     }
-    if (attempt.agreement.group === undefined) await decide()
-    else await this.#inTurn(groupKey(attempt, localPort), decide)
+    const { group } = attempt.agreement
+    try {
+      await (group ? this.#inTurn(groupKey(attempt, localPort), decide, signal) : decide())
+    } catch (error) {
+      endpoint.decide(attempt, this.#reject(error, signal), this.#clock.nowUs())
+    }
+    this.#undecided.delete(attempt)
   }
 
-  /** Calls the function when it has been called for the members before. */
-  async #inTurn(key: string, decide: () => Promise<void>): Promise<void> {
-    const decided = (this.#groupTurns.get(key) ?? Promise.resolve()).then(decide)
-    this.#groupTurns.set(key, decided)
-    await decided
-    if (this.#groupTurns.get(key) === decided) this.#groupTurns.delete(key)
+  async #inTurn(key: string, decide: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const turns = this.#groupTurns.get(key) ?? new Turns(1)
+    this.#groupTurns.set(key, turns)
+    try {
+      await turns.run(decide, signal)
+    } finally {
+      if (turns.isIdle) this.#groupTurns.delete(key)
+    }
   }
 
   /** Calls the accept hook, then agrees on keys with a caller that the hook accepts. */
@@ -345,8 +349,6 @@ export class Listener {
         throw error
       }
     }
-    // A member of a group may have expired while it waited for its turn.
-    signal.throwIfAborted()
     const membership = attempt.agreement.group
     const group = membership && this.#groups.find(groupKey(attempt, localPort))
     if (group?.isFull || (group !== undefined && group.type !== membership?.type))

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { RejectCode } from '../wire/reject-code.ts'
+import { RejectCode } from './wire/reject-code.ts'
 
-/** Max number of tasks that wait: derivations of a tenth of a second. */
+/** Max number of tasks that wait: derivations of keys of a tenth of a second. */
 const MAX_WAITING = 256
 
 /** The task was not begun, since too many wait. */
@@ -21,6 +21,11 @@ export class Turns {
 
   constructor(maxRunning: number) {
     this.#maxRunning = maxRunning
+  }
+
+  /** Whether no task runs or waits. */
+  get isIdle(): boolean {
+    return this.#running === 0
   }
 
   /**
@@ -47,7 +52,7 @@ export class Turns {
   #wait(signal: AbortSignal): Promise<void> {
     const waiting = this.#waiting
     if (waiting.size === MAX_WAITING)
-      throw new BacklogError(`${MAX_WAITING} callers wait for their keys: expected fewer`)
+      throw new BacklogError(`${MAX_WAITING} tasks wait: expected fewer`)
     return new Promise((resolve, reject) => {
       const end = () => {
         waiting.delete(begin)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Turns } from '../../../src/srt/crypto/turns.ts'
+import { Turns } from '../../src/srt/turns.ts'
 
 const neverAborted = () => new AbortController().signal
 
@@ -40,7 +40,7 @@ t.test('what waits is bounded, and an aborted task waits no more', async (t) => 
   const controller = new AbortController()
   const aborted = t.rejects(run('aborted', controller.signal), { message: 'gone' })
   const others = Array.from({ length: 255 }, () => turns.run(async () => 'done', neverAborted()))
-  await t.rejects(run('too many'), { message: /256 callers wait/ })
+  await t.rejects(run('too many'), { message: /256 tasks wait/ })
   controller.abort(new Error('gone'))
   await aborted
   await t.rejects(run('aborted before', controller.signal), { message: 'gone' })
@@ -55,8 +55,11 @@ t.test('what waits is bounded, and an aborted task waits no more', async (t) => 
 
 t.test('a task that fails gives its place back', async (t) => {
   const turns = new Turns(1)
+  t.ok(turns.isIdle)
   const failed = turns.run(() => Promise.reject(new Error('no')), neverAborted())
   const next = turns.run(async () => 'next', neverAborted())
+  t.notOk(turns.isIdle)
   await t.rejects(failed, { message: 'no' })
   t.equal(await next, 'next')
+  t.ok(turns.isIdle)
 })
