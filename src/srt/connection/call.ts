@@ -12,6 +12,7 @@ import {
   type InitiatorOptions,
 } from '../handshake/handshake-initiator.ts'
 import { negotiateLatency, windowPackets } from '../handshake/negotiation.ts'
+import { ReceiveQueue } from '../receive/receive-queue.ts'
 import type { SrtError } from '../srt-error.ts'
 import type { SenderStats } from '../stats.ts'
 import type { CloseReason, PayloadSink } from '../types.ts'
@@ -96,24 +97,24 @@ export class Call {
       latencyMs: options.latencyMs,
       maxLatencyMs: Math.max(options.latencyMs, MAX_LATENCY_MS),
     })
+    const latencyUs = latency.latencyMs * 1000
+    const shared = {
+      initialSequenceNumber: options.initialSequenceNumber,
+      windowPackets: latency.windowPackets,
+      nowUs,
+    }
     this.#connection = new Connection({
       remoteAddress: options.remoteAddress,
       remotePort: options.remotePort,
       peerSrtVersion: hs.srtVersion,
       peerSocketId: handshake.socketId,
-      initialSequenceNumber: options.initialSequenceNumber,
-      delivery: {
-        handshakeTimestampUs: timestampUs,
-        handshakeArrivedUs: nowUs,
-        latencyUs: latency.latencyMs * 1000,
-      },
-      windowPackets: latency.windowPackets,
+      ...shared,
+      latencyUs,
       marksRetransmissions: (hs.flags & HsFlag.RETRANSMIT_FLAG) !== 0,
       idleTimeoutUs: options.idleTimeoutUs,
       progress: this.#progress!,
       startUs: this.#startedUs,
       startTimestampUs: options.startTimestampUs,
-      nowUs,
       sending: {
         bufferPackets: options.sendBufferPackets,
         peerWindowPackets: handshake.flowWindowPackets,
@@ -124,13 +125,19 @@ export class Call {
       },
       receives: options.receives ?? true,
       ...(options.encryption && { decryption: options.encryption.createDecryption(nowUs) }),
+      queue: new ReceiveQueue({
+        ...shared,
+        delivery: { handshakeTimestampUs: timestampUs, handshakeArrivedUs: nowUs, latencyUs },
+        sink: {
+          push: (payload) => sink?.push(payload),
+          gap: (lostPackets) => sink?.gap(lostPackets),
+        },
+      }),
       sink: {
         open: (connection) => {
           options.host.connected()
           sink?.open(connection)
         },
-        push: (payload) => sink?.push(payload),
-        gap: (lostPackets) => sink?.gap(lostPackets),
         end: (reason) => {
           options.host.ended(reason)
           sink?.end(reason)

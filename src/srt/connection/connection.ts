@@ -9,7 +9,6 @@
  */
 import { TokenBucket } from '../../timing/token-bucket.ts'
 import type { Decryption } from '../crypto/decryption.ts'
-import type { DeliveryClockOptions } from '../receive/delivery-clock.ts'
 import type { ReceiveQueue } from '../receive/receive-queue.ts'
 import { Receiver } from '../receive/receiver.ts'
 import { RttEstimator } from '../rtt-estimator.ts'
@@ -54,7 +53,8 @@ interface ConnectionOptions {
   readonly peerSrtVersion: number
   /** Initial sequence number of both directions: a listener repeats the caller's number in its response. */
   readonly initialSequenceNumber: number
-  readonly delivery: DeliveryClockOptions
+  /** Receive latency. */
+  readonly latencyUs: number
   /** Receive window: number of sequence numbers accepted, from the first missing packet on. */
   readonly windowPackets: number
   /** Whether the peer sets the R flag of packets that it retransmits (flag REXMITFLG of HSREQ or HSRSP). */
@@ -74,10 +74,9 @@ interface ConnectionOptions {
   readonly receives: boolean
   /** Present if this side sends payloads. */
   readonly sending?: Omit<SenderOptions, 'initialSequenceNumber' | 'rtt' | 'transmitter' | 'nowUs'>
-  /** Sink of the payloads; of a member of a socket group, told of its beginning and end alone. */
-  readonly sink: PayloadSink
-  /** Queue of the socket group that the connection is a member of. */
-  readonly queue?: ReceiveQueue
+  /** Queue of the payloads that arrive: its own, or that of its socket group. */
+  readonly queue: ReceiveQueue
+  readonly sink: Pick<PayloadSink, 'open' | 'end'>
   /** See `AcknowledgerOptions`. */
   readonly acksPromptly?: boolean
   /** Transmits a datagram to the peer. */
@@ -110,12 +109,12 @@ export class Connection implements SrtConnection {
   #closed = false
 
   constructor(options: ConnectionOptions) {
-    const { nowUs, initialSequenceNumber, sink } = options
+    const { nowUs, initialSequenceNumber, latencyUs, queue } = options
     this.#options = options
     this.remoteAddress = options.remoteAddress
     this.remotePort = options.remotePort
     this.peerVersion = formatSrtVersion(options.peerSrtVersion)
-    this.latencyMs = options.delivery.latencyUs / 1000
+    this.latencyMs = latencyUs / 1000
     this.#nowUs = nowUs
     this.#lastReceivedUs = nowUs
     this.#lastDataUs = nowUs
@@ -124,16 +123,15 @@ export class Connection implements SrtConnection {
     const shared = { initialSequenceNumber, rtt: this.#rtt, transmitter: this.#transmitter, nowUs }
     this.#receiver = new Receiver({
       ...shared,
-      delivery: options.delivery,
+      latencyUs,
       windowPackets: options.windowPackets,
       progress: options.progress,
       eagerNak: options.peerSrtVersion >= RETRANSMITS_ONCE_PER_RTT,
       marksRetransmissions: options.marksRetransmissions,
       isBonded: options.lines !== undefined,
       ...(options.decryption && { decryption: options.decryption }),
-      ...(options.queue && { queue: options.queue }),
       acksPromptly: options.acksPromptly ?? false,
-      sink,
+      queue,
     })
     if (options.sending) this.#sender = new Sender({ ...shared, ...options.sending })
   }

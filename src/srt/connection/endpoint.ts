@@ -14,6 +14,7 @@ import {
   type ResponderOptions,
   type Decision,
 } from '../handshake/handshake-responder.ts'
+import { ReceiveQueue } from '../receive/receive-queue.ts'
 import type { LineStats, ListenerStats } from '../stats.ts'
 import { GroupType } from '../wire/extension.ts'
 import {
@@ -171,13 +172,8 @@ export class Endpoint {
     const { windowPackets } = agreement
     const { initialSequenceNumber } = handshake
     const { sink } = acceptance
-    const group = this.#join(attempt, {
-      initialSequenceNumber,
-      delivery,
-      windowPackets,
-      sink,
-      nowUs,
-    })
+    const queueOptions = { initialSequenceNumber, delivery, windowPackets, sink, nowUs }
+    const group = this.#join(attempt, queueOptions)
     const localSocketId = this.#connections.allocate()
     const connection = new Connection({
       remoteAddress,
@@ -185,7 +181,7 @@ export class Endpoint {
       peerSrtVersion: agreement.srtVersion,
       peerSocketId: handshake.socketId,
       initialSequenceNumber,
-      delivery,
+      latencyUs: delivery.latencyUs,
       windowPackets,
       marksRetransmissions: agreement.marksRetransmissions,
       idleTimeoutUs: this.#options.idleTimeoutUs,
@@ -193,8 +189,9 @@ export class Endpoint {
       startUs: attempt.arrivedUs,
       startTimestampUs: 0,
       nowUs,
+      queue: group?.queue ?? new ReceiveQueue(queueOptions),
       sink: group?.createMemberSink() ?? sink,
-      ...(group && { queue: group.queue, acksPromptly: group.type === GroupType.BACKUP }),
+      acksPromptly: group?.type === GroupType.BACKUP,
       receives: acceptance.sends !== true,
       ...(linesOf && { lines: () => linesOf(remotePort, remoteAddress) }),
       ...(acceptance.decryption && { decryption: acceptance.decryption }),

@@ -72,13 +72,11 @@ export class SocketGroup implements SrtConnection {
     return this.#members.size === MAX_MEMBERS
   }
 
-  createMemberSink(): PayloadSink {
+  createMemberSink(): Pick<PayloadSink, 'open' | 'end'> {
     let line = 1
     while (this.#members.has(line)) line++
     return {
       open: (connection) => this.#open(line, connection as Connection),
-      push: () => undefined,
-      gap: () => undefined,
       end: (reason) => this.#end(line, reason),
     }
   }

@@ -13,7 +13,6 @@ import type { Decryption } from '../crypto/decryption.ts'
 import { RateMeter } from '../rate-meter.ts'
 import type { ReadProgress } from '../read-progress.ts'
 import type { LineStats, SrtStats } from '../stats.ts'
-import type { PayloadSink } from '../types.ts'
 import type { LossRange } from '../wire/loss-list.ts'
 import {
   encryptionKeyFlag,
@@ -24,20 +23,17 @@ import {
   timestampUs,
 } from '../wire/packet.ts'
 import { Acknowledger, type AcknowledgerOptions } from './acknowledger.ts'
-import type { DeliveryClockOptions } from './delivery-clock.ts'
 import { LossReporter, type LossReporterOptions } from './loss-reporter.ts'
-import { ReceiveQueue } from './receive-queue.ts'
+import type { ReceiveQueue } from './receive-queue.ts'
 
 export interface ReceiverOptions
-  extends AcknowledgerOptions, Omit<LossReporterOptions, 'buffer' | 'latencyUs' | 'progress'> {
+  extends AcknowledgerOptions, Omit<LossReporterOptions, 'buffer' | 'progress'> {
   readonly progress: Pick<ReadProgress, 'behind' | 'mayHaveWaited'>
-  readonly delivery: DeliveryClockOptions
   /** Whether the sender sets the R flag of retransmissions, so that a late packet without the flag was reordered. */
   readonly marksRetransmissions: boolean
   readonly decryption?: Decryption
-  readonly sink: Pick<PayloadSink, 'push' | 'gap'>
-  /** Queue of the socket group; by default one of its own, to `sink`. */
-  readonly queue?: ReceiveQueue
+  /** Its own, or that of its socket group. */
+  readonly queue: ReceiveQueue
 }
 
 class LineCounters {
@@ -70,16 +66,12 @@ export class Receiver {
   constructor(options: ReceiverOptions) {
     this.#marksRetransmissions = options.marksRetransmissions
     this.#isBonded = options.isBonded
-    this.#queue = options.queue ?? new ReceiveQueue(options)
+    this.#queue = options.queue
     this.#idlePosition = options.initialSequenceNumber
     if (this.#queue.lines === 0) this.#end = options.initialSequenceNumber
     this.#queue.join()
     this.#acknowledger = new Acknowledger(options)
-    this.#lossReporter = new LossReporter({
-      ...options,
-      buffer: this,
-      latencyUs: options.delivery.latencyUs,
-    })
+    this.#lossReporter = new LossReporter({ ...options, buffer: this })
     this.#decryption = options.decryption
     this.#rate = new RateMeter(options.nowUs)
   }

@@ -94,17 +94,12 @@ function run(first: number, arrivals: readonly Arrival[], join: readonly number[
       send: (datagram) => check(line, wholeDatagram(datagram)),
     })
     const receiver = new Receiver({
-      ...{
-        initialSequenceNumber: addToSequence(first, model.next + (line === 0 ? 0 : 20)),
-        windowPackets: 1024,
-        queue,
-      },
-      delivery: { handshakeTimestampUs: 0, handshakeArrivedUs: 0, latencyUs: LATENCY_US },
+      initialSequenceNumber: addToSequence(first, model.next + (line === 0 ? 0 : 20)),
+      ...{ windowPackets: 1024, queue, latencyUs: LATENCY_US },
       ...{ eagerNak: true, isBonded: false, marksRetransmissions: true, nowUs },
       progress: { behind: false, mayHaveWaited: () => false },
       rtt: new RttEstimator(),
       transmitter,
-      sink: { push: () => undefined, gap: () => undefined },
     })
     lines.set(line, receiver)
   }

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { addToSequence, sequenceDistance } from '../../../src/srt/wire/counters.ts'
+import { ReceiveQueue } from '../../../src/srt/receive/receive-queue.ts'
 import { Receiver } from '../../../src/srt/receive/receiver.ts'
 import { RttEstimator } from '../../../src/srt/rtt-estimator.ts'
 import { Transmitter } from '../../../src/srt/transmitter.ts'
@@ -45,14 +46,33 @@ function createReceiver(
   const delivered: (number | string)[] = []
   const answers: Buffer[] = []
   const rtt = new RttEstimator()
-  const receiver = new Receiver({
+  const shared = {
     initialSequenceNumber: first,
+    windowPackets: options.windowPackets ?? 1024,
+    nowUs: 0,
+  }
+  const queue = new ReceiveQueue({
+    ...shared,
     delivery: {
       handshakeTimestampUs: startTimestampUs,
       handshakeArrivedUs: TRANSIT_US,
       latencyUs: LATENCY_US,
     },
-    windowPackets: options.windowPackets ?? 1024,
+    sink: {
+      push: (payload) => {
+        delivered.push(payload.readUInt32BE())
+        onPush(payload.readUInt32BE())
+      },
+      gap: (lostPackets) => {
+        delivered.push(`gap ${lostPackets}`)
+        onGap()
+      },
+    },
+  })
+  const receiver = new Receiver({
+    ...shared,
+    queue,
+    latencyUs: LATENCY_US,
     eagerNak: options.eagerNak ?? true,
     isBonded: options.isBonded ?? false,
     progress: options.progress ?? READS_IN_TIME,
@@ -65,17 +85,6 @@ function createReceiver(
       nowUs: 0,
       send: (datagram) => answers.push(wholeDatagram(datagram)),
     }),
-    sink: {
-      push: (payload) => {
-        delivered.push(payload.readUInt32BE())
-        onPush(payload.readUInt32BE())
-      },
-      gap: (lostPackets) => {
-        delivered.push(`gap ${lostPackets}`)
-        onGap()
-      },
-    },
-    nowUs: 0,
   })
   return {
     receiver,
