@@ -12,6 +12,7 @@ import { SrtError } from '../../src/srt/srt-error.ts'
 import type { SrtConnection } from '../../src/srt/types.ts'
 import type { LiveStream } from '../../src/stream/live-stream.ts'
 import type { Encoder, Publication } from '../../src/stream/publication.ts'
+import { ENDPOINT_OPTIONS } from '../srt/endpoint-options.ts'
 import { wholeDatagram } from '../srt/whole-datagram.ts'
 import { createRandom } from '../support/random.ts'
 
@@ -114,8 +115,7 @@ async function guessKeys(draw: () => string, networks: number, ports = 1) {
   const limits = new HandshakeLimits()
   const createEndpoint = (_: unknown, port: number) =>
     new Endpoint({
-      ...{ latencyMs: 120, maxLatencyMs: 8000, nowUs, random: createRandom(2 + port).bytes },
-      ...{ idleTimeoutUs: 5_000_000, acceptTimeoutUs: 2_500_000, limits },
+      ...{ ...ENDPOINT_OPTIONS, nowUs, random: createRandom(2 + port).bytes, limits },
       host: {
         transmit: (datagram) => responses.push(wholeDatagram(datagram)),
         request: (attempt) => attempts.push(attempt),

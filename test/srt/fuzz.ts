@@ -17,6 +17,7 @@ import type { ListenerStats } from '../../src/srt/stats.ts'
 import type { PayloadSink } from '../../src/srt/types.ts'
 import { createRandom, type Random } from '../support/random.ts'
 import { asMember } from './group-simulator.ts'
+import { ENDPOINT_OPTIONS } from './endpoint-options.ts'
 import { wholeDatagram } from './whole-datagram.ts'
 
 export interface FuzzOutcome {
@@ -54,10 +55,7 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
   const areMembers = seed % 3 === 0
 
   const endpoint = new Endpoint({
-    latencyMs: 120,
-    maxLatencyMs: 8000,
-    idleTimeoutUs: 5_000_000,
-    acceptTimeoutUs: 2_500_000,
+    ...ENDPOINT_OPTIONS,
     random: random.bytes,
     nowUs,
     ...(areMembers && {

@@ -8,7 +8,6 @@ import { Call } from '../../src/srt/connection/call.ts'
 import { Endpoint } from '../../src/srt/connection/endpoint.ts'
 import { SocketGroups } from '../../src/srt/connection/socket-group.ts'
 import type { SrtStats } from '../../src/srt/stats.ts'
-import type { SrtConnection } from '../../src/srt/types.ts'
 import { encodeGroupExtension, GroupType } from '../../src/srt/wire/extension.ts'
 import { ExtensionFlag, HandshakeType } from '../../src/srt/wire/handshake.ts'
 import {
@@ -21,7 +20,9 @@ import {
 import { addToSequence, sequenceDistance } from '../../src/srt/wire/counters.ts'
 import { Impairment, type LinkOptions } from '../support/impairment.ts'
 import { createRandom } from '../support/random.ts'
+import { ENDPOINT_OPTIONS } from './endpoint-options.ts'
 import { claims, Timeline, Wire } from './simulator.ts'
+import { SinkLedger } from './sink-ledger.ts'
 import { wholeDatagram } from './whole-datagram.ts'
 
 export interface SimulatedLine {
@@ -46,44 +47,16 @@ const GROUP_ID = 0x4b21c5e2
 
 export function simulateGroup(options: GroupSimulationOptions) {
   const { seed, latencyMs, packets, intervalUs, initialSequenceNumber = 0 } = options
-  const violations: string[] = []
   const timeline = new Timeline()
   const { bytes } = createRandom(seed)
-  let position = 0
-  let pushed = 0
-  let gaps = 0
-  let opened = 0
-  let end: string | undefined
-  let connection: SrtConnection | undefined
+  const sink = new SinkLedger()
+  const { violations } = sink
   /** Statistics shortly before the callers close. */
   let stats: SrtStats | undefined
-  const sink = {
-    open: (group: SrtConnection) => {
-      opened++
-      connection = group
-    },
-    push: (payload: Buffer) => {
-      const number = payload.readUInt32BE()
-      if (number !== position) violations.push(`packet ${number} where ${position} was due`)
-      if (end !== undefined) violations.push('a payload after the end')
-      position = number + 1
-      pushed++
-    },
-    gap: (lostPackets: number) => {
-      position += lostPackets
-      gaps += lostPackets
-    },
-    end: (reason: string) => {
-      if (end !== undefined) violations.push('a second end')
-      end = reason
-    },
-  }
 
   const endpoint: Endpoint = new Endpoint({
+    ...ENDPOINT_OPTIONS,
     latencyMs,
-    maxLatencyMs: 8000,
-    idleTimeoutUs: 5_000_000,
-    acceptTimeoutUs: 2_500_000,
     random: bytes,
     nowUs: 0,
     groups: { registry: new SocketGroups(bytes), localPort: 10_080 },
@@ -174,7 +147,7 @@ export function simulateGroup(options: GroupSimulationOptions) {
   const members = () => lines.filter((line) => line !== undefined)
   const sendNext = () => {
     if (sent === packets) {
-      stats = connection?.stats()
+      stats = sink.connection?.stats()
       for (const line of members()) line.close()
       return
     }
@@ -199,6 +172,7 @@ export function simulateGroup(options: GroupSimulationOptions) {
   const limitUs = packets * intervalUs + 30_000_000
   timeline.run(limitUs)
   if (timeline.nowUs > limitUs) violations.push('it never ends')
+  const { pushed, gaps, opened, endReason: end } = sink
   return { pushed, gaps, end, opened, violations, stats }
 }
 

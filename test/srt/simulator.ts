@@ -10,7 +10,6 @@ import { Encryption } from '../../src/srt/crypto/encryption.ts'
 import { Endpoint } from '../../src/srt/connection/endpoint.ts'
 import type { KeyEncryptionKey } from '../../src/srt/crypto/key-encryption.ts'
 import type { SenderStats, SrtStats } from '../../src/srt/stats.ts'
-import type { SrtConnection } from '../../src/srt/types.ts'
 import { decodeAck } from '../../src/srt/wire/ack.ts'
 import { decodeDropRequest } from '../../src/srt/wire/drop-request.ts'
 import { decodeLossList } from '../../src/srt/wire/loss-list.ts'
@@ -25,6 +24,8 @@ import {
 import { sequenceDistance } from '../../src/srt/wire/counters.ts'
 import { Impairment, type LinkOptions } from '../support/impairment.ts'
 import { createRandom } from '../support/random.ts'
+import { ENDPOINT_OPTIONS } from './endpoint-options.ts'
+import { SinkLedger } from './sink-ledger.ts'
 import { wholeDatagram } from './whole-datagram.ts'
 
 export interface SimulationOptions {
@@ -78,7 +79,6 @@ const CALLER = { address: '192.0.2.1', port: 40_000 }
 
 /** Sends numbered packets over the link, closes, and waits for the end. */
 export function simulate(options: SimulationOptions): Outcome {
-  const violations: string[] = []
   const timeline = new Timeline()
   const callerUs = () => timeline.nowUs * (1 + (options.driftPpm ?? 0) / 1e6)
   const { bytes } = createRandom(options.seed)
@@ -86,36 +86,12 @@ export function simulate(options: SimulationOptions): Outcome {
   const forward = new Wire(timeline, impairment, options.bandwidthBps)
   const backward = new Wire(timeline, new Impairment(~options.seed, options.link))
 
-  let position = 0
-  let pushed = 0
-  let gaps = 0
-  let end: string | undefined
-  let connection: SrtConnection | undefined
-  const sink = {
-    open: (opened: SrtConnection) => (connection = opened),
-    push: (payload: Buffer) => {
-      const number = payload.readUInt32BE()
-      if (number !== position) violations.push(`packet ${number} where ${position} was due`)
-      if (end !== undefined) violations.push('a payload after the end')
-      position = number + 1
-      pushed++
-    },
-    gap: (lostPackets: number) => {
-      if (lostPackets < 1) violations.push(`a gap of ${lostPackets}`)
-      position += lostPackets
-      gaps += lostPackets
-    },
-    end: (reason: string) => {
-      if (end !== undefined) violations.push('a second end')
-      end = reason
-    },
-  }
+  const sink = new SinkLedger()
+  const { violations } = sink
 
   const endpoint: Endpoint = new Endpoint({
+    ...ENDPOINT_OPTIONS,
     latencyMs: options.latencyMs,
-    maxLatencyMs: 8000,
-    idleTimeoutUs: 5_000_000,
-    acceptTimeoutUs: 2_500_000,
     random: bytes,
     nowUs: 0,
     host: {
@@ -225,15 +201,15 @@ export function simulate(options: SimulationOptions): Outcome {
   const limitUs = options.packets * options.intervalUs + 30_000_000
   timeline.run(limitUs)
   if (timeline.nowUs > limitUs) violations.push('it never ends')
-  if (position > sent) violations.push(`${position} accounted for, ${sent} sent`)
+  if (sink.position > sent) violations.push(`${sink.position} accounted for, ${sent} sent`)
 
   return {
-    pushed,
-    gaps,
-    end,
+    pushed: sink.pushed,
+    gaps: sink.gaps,
+    end: sink.endReason,
     violations,
     sender: call.stats(),
-    receiver: connection?.stats(),
+    receiver: sink.connection?.stats(),
     overruns: forward.overruns,
     longestPauseUs,
     dropRequests,

@@ -34,6 +34,7 @@ import { createRandom } from '../../support/random.ts'
 import { FIRST_SEED, rounds } from '../../support/soak.ts'
 import { until } from '../../support/until.ts'
 import { simulate } from '../simulator.ts'
+import { ENDPOINT_OPTIONS } from '../endpoint-options.ts'
 import { wholeDatagram } from '../whole-datagram.ts'
 
 const HOST = '127.0.0.1'
@@ -71,10 +72,8 @@ async function createPair({
   /** Drops a datagram if it returns false. */
   let gate: (datagram: Buffer) => boolean = () => true
   const endpoint: Endpoint = new Endpoint({
+    ...ENDPOINT_OPTIONS,
     latencyMs: 200,
-    maxLatencyMs: 8000,
-    idleTimeoutUs: 5_000_000,
-    acceptTimeoutUs: 2_500_000,
     random: random.bytes,
     nowUs: 0,
     host: {

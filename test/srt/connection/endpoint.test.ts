@@ -35,6 +35,7 @@ import {
   writeDataHeader,
 } from '../../../src/srt/wire/packet.ts'
 import { createRandom } from '../../support/random.ts'
+import { ENDPOINT_OPTIONS } from '../endpoint-options.ts'
 import { wholeDatagram } from '../whole-datagram.ts'
 
 const ADDRESS = '192.0.2.7'
@@ -68,10 +69,8 @@ function createEndpoint() {
   const expired: Attempt[] = []
   const failures: unknown[] = []
   const endpoint = new Endpoint({
+    ...ENDPOINT_OPTIONS,
     latencyMs: 200,
-    maxLatencyMs: 8000,
-    idleTimeoutUs: 5_000_000,
-    acceptTimeoutUs: 2_500_000,
     random: createRandom(1).bytes,
     nowUs: 0,
     host: {

@@ -20,6 +20,7 @@ import {
 import { createRandom } from '../../support/random.ts'
 import { FIRST_SEED, rounds } from '../../support/soak.ts'
 import { simulateGroup, type SimulatedLine } from '../group-simulator.ts'
+import { ENDPOINT_OPTIONS } from '../endpoint-options.ts'
 import { wholeDatagram } from '../whole-datagram.ts'
 
 /** Handshakes of a member of a broadcast group, as libsrt 1.5.5 sends them; the cookie is at 44. */
@@ -58,10 +59,7 @@ function createListening({
   const log: unknown[] = []
   let group: SrtConnection | undefined
   const endpoint = new Endpoint({
-    latencyMs: 120,
-    maxLatencyMs: 8000,
-    idleTimeoutUs: 5_000_000,
-    acceptTimeoutUs: 2_500_000,
+    ...ENDPOINT_OPTIONS,
     random: createRandom(1).bytes,
     nowUs: 0,
     ...(!isShared && { groups: { registry: groups, localPort } }),

@@ -8,6 +8,7 @@ import type { Attempt } from '../../../src/srt/handshake/attempt.ts'
 import { encodeHsExtension, ExtensionType, LIVE_FLAGS } from '../../../src/srt/wire/extension.ts'
 import { encodeHandshake, HandshakeType, type Handshake } from '../../../src/srt/wire/handshake.ts'
 import { createRandom } from '../../support/random.ts'
+import { ENDPOINT_OPTIONS } from '../endpoint-options.ts'
 import { wholeDatagram } from '../whole-datagram.ts'
 
 const ATTACKER = { address: '198.51.100.66', port: 6666 }
@@ -46,10 +47,7 @@ t.test(
     let nowUs = 0
 
     const endpoint = new Endpoint({
-      latencyMs: 120,
-      maxLatencyMs: 8000,
-      idleTimeoutUs: 5_000_000,
-      acceptTimeoutUs: 2_500_000,
+      ...ENDPOINT_OPTIONS,
       random: random.bytes,
       nowUs,
       host: {

@@ -7,7 +7,6 @@ import { Call } from '../../../src/srt/connection/call.ts'
 import { Endpoint } from '../../../src/srt/connection/endpoint.ts'
 import { SrtlaReceiver } from '../../../src/srt/srtla/srtla-receiver.ts'
 import type { LineStats, SrtlaStats, SrtStats } from '../../../src/srt/stats.ts'
-import type { SrtConnection } from '../../../src/srt/types.ts'
 import { decodeLossList } from '../../../src/srt/wire/loss-list.ts'
 import { sequenceDistance } from '../../../src/srt/wire/counters.ts'
 import {
@@ -20,6 +19,8 @@ import { Impairment, type LinkOptions } from '../../support/impairment.ts'
 import { createRandom } from '../../support/random.ts'
 import { SrtlaSender } from '../../support/srtla-sender.ts'
 import { Timeline, Wire } from '../simulator.ts'
+import { SinkLedger } from '../sink-ledger.ts'
+import { ENDPOINT_OPTIONS } from '../endpoint-options.ts'
 import { wholeDatagram } from '../whole-datagram.ts'
 
 export interface SimulatedLine extends LinkOptions {
@@ -61,11 +62,7 @@ const TICK_US = 10_000
 export function simulateBonded(options: BondedOptions): BondedOutcome {
   const timeline = new Timeline()
   const { bytes } = createRandom(options.seed)
-  const violations: string[] = []
-  const counts = { pushed: 0, gaps: 0, reported: 0, retransmitted: 0 }
-  let position = 0
-  let end: string | undefined
-  let connection: SrtConnection | undefined
+  const counts = { reported: 0, retransmitted: 0 }
   let lines: readonly LineStats[] = []
 
   const wires = options.lines.map((line, index) => ({
@@ -82,21 +79,12 @@ export function simulateBonded(options: BondedOptions): BondedOutcome {
     return timeline.nowUs >= fromSec * 1e6 && timeline.nowUs < toSec * 1e6
   }
 
-  const sink = {
-    open: (opened: SrtConnection) => (connection = opened),
-    push: (payload: Buffer) => {
-      const number = payload.readUInt32BE()
-      if (number !== position) violations.push(`packet ${number} where ${position} was due`)
-      position = number + 1
-      counts.pushed++
-      if (number === options.packets - 1) lines = connection!.stats().lines ?? []
+  const sink = new SinkLedger({
+    onPush: (number) => {
+      if (number === options.packets - 1) lines = sink.connection!.stats().lines ?? []
     },
-    gap: (lostPackets: number) => {
-      position += lostPackets
-      counts.gaps += lostPackets
-    },
-    end: (reason: string) => (end = reason),
-  }
+  })
+  const { violations } = sink
 
   const receiver = new SrtlaReceiver({
     random: bytes,
@@ -113,10 +101,8 @@ export function simulateBonded(options: BondedOptions): BondedOutcome {
     },
   })
   const endpoint: Endpoint = new Endpoint({
+    ...ENDPOINT_OPTIONS,
     latencyMs: options.latencyMs,
-    maxLatencyMs: 8000,
-    idleTimeoutUs: 5_000_000,
-    acceptTimeoutUs: 2_500_000,
     random: bytes,
     nowUs: 0,
     ...(options.isPlain !== true && {
@@ -200,14 +186,17 @@ export function simulateBonded(options: BondedOptions): BondedOutcome {
   tick()
   timeline.run(options.packets * options.intervalUs + 30_000_000)
 
+  const connection = sink.connection!
   return {
     ...counts,
-    end,
+    pushed: sink.pushed,
+    gaps: sink.gaps,
+    end: sink.endReason,
     violations,
-    receiver: connection!.stats(),
+    receiver: connection.stats(),
     lines,
     srtla: receiver.stats,
     refusals: sender.refusals,
-    remote: `${connection!.remoteAddress}:${connection!.remotePort}`,
+    remote: `${connection.remoteAddress}:${connection.remotePort}`,
   }
 }
