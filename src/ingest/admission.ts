@@ -137,7 +137,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   return { admit, admitPulled }
 
   async function admit(request: PublishRequest, signal: AbortSignal): Promise<AcceptedPublisher> {
-    const { streamKey, port, address, remote, isJoining = false } = request
+    const { streamKey, port, address, remote } = request
     const rulesFor = (found: LiveStream): Rules => ({
       checkAddress: () => checkAddress(found.policy.allowFrom, address),
       refuse: (error) => options.onRejected(remote, error, found),
@@ -157,7 +157,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
         const { encryption, policy } = stream
         checkProtection({ encryption, allowFrom: policy.allowFrom }, options.hasPassphrase)
         checkAddress(policy.allowFrom, address)
-        if (!isJoining) await waitForTurn(stream, 'main', signal)
+        await takePlace(stream, 'main', request, signal)
         return accepted(stream, { source: 'main' }, rulesFor(stream))
       }
       // The stream is looked up before the key is parsed and verified, so that a refusal of the key is reported to the stream.
@@ -174,7 +174,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       // The reconnect grace begins again, so that overload ends no stream whose encoder keeps calling.
       if (options.isOverloaded()) stream.renewKey(keyExpiresAtMs)
       const source: EncoderSource = claims.source ?? 'main'
-      if (!isJoining) await waitForTurn(stream, source, signal)
+      await takePlace(stream, source, request, signal)
       const ofKey = { keyExpiresAtMs, keyId: keyIdOf(claims) }
       const key = { source, ...(choice !== undefined && { program: choice }), ...ofKey }
       const checkKey = () => streams.checkKey(claims)
@@ -201,6 +201,18 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (current !== secrets) keys = new VerifiedKeys(current)
     secrets = current
     return keys
+  }
+
+  async function takePlace(
+    stream: LiveStream,
+    source: EncoderSource,
+    { isJoining = false, checkEncryption }: PublishRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (!isJoining) return waitForTurn(stream, source, signal)
+    // First, so that a caller without the passphrase does not use up the rate of those who have it.
+    await checkEncryption(stream.encryption?.passphrase)
+    limits.countLine(stream, source, clock.nowUs())
   }
 
   /**

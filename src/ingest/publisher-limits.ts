@@ -1,6 +1,6 @@
 /**
- * Limits on publishers: their total, and the waiting publishers and the connections of each encoder of a stream, so that the
- * holders of one key affect neither other streams nor the other encoder.
+ * Limits on publishers: their total, and the waiting publishers, the connections and the lines of each encoder of a stream, so
+ * that the holders of one key affect neither other streams nor the other encoder.
  *
  * @module
  */
@@ -16,9 +16,14 @@ const MAX_WAITING = 2
 const CONNECTIONS_PER_SEC = 0.5
 const CONNECTIONS_AT_ONCE = 30
 
+/** Rate and burst of lines that join an encoder: as much for each line of a socket group. */
+const LINES_PER_SEC = 8 * CONNECTIONS_PER_SEC
+const LINES_AT_ONCE = 8 * CONNECTIONS_AT_ONCE
+
 interface Share {
   waiting: number
   readonly connections: TokenBucket
+  readonly lines: TokenBucket
 }
 
 export class PublisherLimits {
@@ -79,10 +84,24 @@ export class PublisherLimits {
    * @throws {MillraceError} `STREAM_BANNED`, `OVERLOADED`, or `TOO_MANY_PUBLISHERS` at the limit
    */
   checkRoom(stream: LiveStream, source: EncoderSource, nowUs: number): void {
-    if (nowUs < (stream.policy.bannedUntilUs ?? -Infinity)) throw new MillraceError('STREAM_BANNED')
+    checkBan(stream, nowUs)
     if (stream.encoderOf(source) !== undefined) return
     if (this.#isOverloaded()) throw new MillraceError('OVERLOADED')
     if (this.#publishers >= this.#maxPublishers) throw new MillraceError('TOO_MANY_PUBLISHERS')
+  }
+
+  /**
+   * Counts a further line of an encoder. It adds load, and the stream goes on without it: under overload none joins.
+   *
+   * @throws {MillraceError} `STREAM_BANNED`, `OVERLOADED` or `TOO_MANY_CONNECTIONS`
+   */
+  countLine(stream: LiveStream, source: EncoderSource, nowUs: number): void {
+    checkBan(stream, nowUs)
+    if (this.#isOverloaded()) throw new MillraceError('OVERLOADED')
+    if (this.#shareOf(stream, source, nowUs).lines.take(nowUs)) return
+    const message =
+      'lines join this stream more than 4 times a second: let each wait 2 s or more between calls'
+    throw new MillraceError('TOO_MANY_CONNECTIONS', { message })
   }
 
   addPublisher(): void {
@@ -99,9 +118,15 @@ export class PublisherLimits {
     let share = shares.get(source)
     if (share === undefined) {
       const connections = new TokenBucket(CONNECTIONS_PER_SEC, nowUs, CONNECTIONS_AT_ONCE)
-      share = { waiting: 0, connections }
+      const lines = new TokenBucket(LINES_PER_SEC, nowUs, LINES_AT_ONCE)
+      share = { waiting: 0, connections, lines }
       shares.set(source, share)
     }
     return share
   }
+}
+
+/** @throws {MillraceError} `STREAM_BANNED` */
+function checkBan({ policy }: LiveStream, nowUs: number): void {
+  if (nowUs < (policy.bannedUntilUs ?? -Infinity)) throw new MillraceError('STREAM_BANNED')
 }

@@ -66,7 +66,7 @@ t.test('a bonded encoder publishes as one, while lines die and get other ports',
   const headers = { authorization: `Bearer ${TOKEN}` }
   const metrics = await (await fetch(`${url}/metrics`, { headers })).text()
   t.match(metrics, /^millrace_srtla_groups 1$/m)
-  t.match(metrics, /^millrace_srtla_line_received_bytes_total\{stream="field",line="3"\} \d+$/m)
+  t.match(metrics, /^millrace_srt_line_received_bytes_total\{stream="field",line="3"\} \d+$/m)
   t.notMatch(metrics, '127.0.0.1')
 })
 

@@ -95,3 +95,23 @@ t.test('refuses encoders of a banned stream until its ban is over', async (t) =>
   t.throws(() => limits.checkRoom(stream, 'main', 4.9 * SEC), refused)
   limits.checkRoom(stream, 'main', 5 * SEC)
 })
+
+t.test('allows lines of an encoder 8 times as often, unless overloaded or banned', async (t) => {
+  let isOverloaded = false
+  const limits = new PublisherLimits(1, () => isOverloaded)
+  const policy: { bannedUntilUs?: number } = {}
+  const studio = { encoderOf: () => ({}), policy } as unknown as LiveStream
+  for (let i = 0; i < 30; i++) limits.countConnection(studio, 'main', 0)
+  for (let i = 0; i < 240; i++) limits.countLine(studio, 'main', 0)
+  const refused = { code: 'TOO_MANY_CONNECTIONS', rejectCode: 2402, message: /^lines join/ }
+  t.throws(() => limits.countLine(studio, 'main', 0.2 * SEC), refused)
+  // Eight lines that fail every two seconds, for ten minutes.
+  for (let second = 2; second < 600; second += 2)
+    for (let line = 1; line <= 8; line++) limits.countLine(studio, 'main', second * SEC)
+  limits.countLine(studio, 'backup', 600 * SEC)
+  isOverloaded = true
+  t.throws(() => limits.countLine(studio, 'main', 600 * SEC), { code: 'OVERLOADED' })
+  isOverloaded = false
+  policy.bannedUntilUs = 601 * SEC
+  t.throws(() => limits.countLine(studio, 'main', 600 * SEC), { code: 'STREAM_BANNED' })
+})

@@ -225,7 +225,7 @@ t.test('refuses an encoder whose key is revoked while it waits for another', asy
 })
 
 t.test(
-  'another line of the encoder on air waits for nobody, but needs key and address',
+  'another line of the encoder on air waits for nobody, but needs key, passphrase and address',
   async (t) => {
     const secret = 'a secret of thirty-two characters'
     const now = new Date(1_700_000_000_000)
@@ -255,6 +255,12 @@ t.test(
     t.strictSame(await accept({ ...member, streamId: `${streamId}x` }, signal), { reject: 1010 })
     const other = await accept({ ...member, isJoining: false }, signal)
     t.strictSame(other, { reject: 2409 }, 'it has waited')
+    const locked = new SrtError('PASSPHRASE_WRONG', 'wrong', { rejectCode: 1010 })
+    const stranger = { ...member, verifyEncryption: async () => locked }
+    for (let line = 0; line < 300; line++)
+      t.strictSame(await accept(stranger, signal), { reject: 1010 })
+    for (let line = 3; line <= 240; line++) await accept(member, signal)
+    t.strictSame(await accept(member, signal), { reject: 2402 }, 'strangers did not count')
   },
 )
 

@@ -77,7 +77,7 @@ export const STREAM_FAMILIES: readonly StreamFamily[] = [
     read: ({ report: { publisher } }) => publisher?.rttMs && publisher.rttMs / 1000,
   },
   {
-    name: 'millrace_srtla_line_received_bytes_total',
+    name: 'millrace_srt_line_received_bytes_total',
     type: 'counter',
     help: 'SRT packets of a bonded encoder (SRTLA, socket group), headers included, by line.',
     label: 'line',
