@@ -15,8 +15,9 @@ import type { Acceptance } from '../../src/srt/handshake/handshake-responder.ts'
 import type { KeyEncryptionKey } from '../../src/srt/crypto/key-encryption.ts'
 import type { ListenerStats } from '../../src/srt/stats.ts'
 import type { PayloadSink } from '../../src/srt/types.ts'
+import { GroupType } from '../../src/srt/wire/extension.ts'
+import { asMember } from '../support/group-sender.ts'
 import { createRandom, type Random } from '../support/random.ts'
-import { asMember } from './group-simulator.ts'
 import { ENDPOINT_OPTIONS } from './endpoint-options.ts'
 import { wholeDatagram } from './whole-datagram.ts'
 
@@ -31,6 +32,7 @@ const CALLERS = 6
 const CORPUS = 200
 const MAX_PENDING = 256
 const MAX_ON_THE_WAY = 10_000
+const MEMBERSHIP = { groupId: 0x4b21c5e2, type: GroupType.BROADCAST, weight: 1 }
 const SINK_ERROR = new Error('a sink that throws')
 
 interface Recorded {
@@ -116,7 +118,7 @@ export function fuzz(seed: number, steps: number, kek: KeyEncryptionKey): FuzzOu
       host: {
         transmit: (sent) => {
           const whole = wholeDatagram(sent)
-          const datagram = areMembers ? asMember(whole) : whole
+          const datagram = areMembers ? asMember(whole, MEMBERSHIP) : whole
           corpus[random.below(CORPUS)] = { datagram, port }
           if (random.chance(0.1)) return
           receive(random.chance(0.1) ? alter(datagram, random) : datagram, port)

@@ -1,23 +1,16 @@
 /**
- * Simulation of a broadcast group: several callers send the same packets over lines of their own, with a clock of its own
- * and reproducible from the seed.
+ * Simulation of a socket group: a sender with lines of their own impairments, and the listener, with a clock of its own and
+ * reproducible from the seed.
  *
  * @module
  */
-import { Call } from '../../src/srt/connection/call.ts'
 import { Endpoint } from '../../src/srt/connection/endpoint.ts'
 import { SocketGroups } from '../../src/srt/connection/socket-group.ts'
 import type { SrtStats } from '../../src/srt/stats.ts'
-import { encodeGroupExtension, GroupType } from '../../src/srt/wire/extension.ts'
-import { ExtensionFlag, HandshakeType } from '../../src/srt/wire/handshake.ts'
-import {
-  ControlType,
-  controlType,
-  HEADER_BYTES,
-  isControl,
-  sequenceNumber,
-} from '../../src/srt/wire/packet.ts'
 import { addToSequence, sequenceDistance } from '../../src/srt/wire/counters.ts'
+import { GroupType } from '../../src/srt/wire/extension.ts'
+import { isControl, sequenceNumber } from '../../src/srt/wire/packet.ts'
+import { GroupSender } from '../support/group-sender.ts'
 import { Impairment, type LinkOptions } from '../support/impairment.ts'
 import { createRandom } from '../support/random.ts'
 import { ENDPOINT_OPTIONS } from './endpoint-options.ts'
@@ -25,16 +18,19 @@ import { claims, Timeline, Wire } from './simulator.ts'
 import { SinkLedger } from './sink-ledger.ts'
 import { wholeDatagram } from './whole-datagram.ts'
 
+/** Times are from the first packet on. */
 export interface SimulatedLine {
   readonly link: LinkOptions
-  /** Time at which its caller calls; default 0. */
+  /** Time at which its caller calls; by default before the first packet. */
   readonly callsUs?: number
   /** Times from and until which nothing passes. */
   readonly darkUs?: readonly [from: number, until: number]
 }
 
-interface GroupSimulationOptions {
+export interface GroupSimulationOptions {
   readonly seed: number
+  /** A `GroupType`; default broadcast. In a backup group, the first line has the highest weight. */
+  readonly type?: number
   readonly lines: readonly SimulatedLine[]
   readonly latencyMs: number
   readonly packets: number
@@ -43,15 +39,37 @@ interface GroupSimulationOptions {
 }
 
 const TICK_US = 10_000
-const GROUP_ID = 0x4b21c5e2
+/** Time for the repair of the last packets, besides the latency. */
+const DRAIN_US = 2_000_000
+/** Max time that a datagram is on its way. */
+const MAX_TRANSIT_US = 500_000
+/** Numbers of lines are ports, which differ by this much with each call. */
+const NEXT_CALL = 100
 
 export function simulateGroup(options: GroupSimulationOptions) {
   const { seed, latencyMs, packets, intervalUs, initialSequenceNumber = 0 } = options
+  const type = options.type ?? GroupType.BROADCAST
   const timeline = new Timeline()
   const { bytes } = createRandom(seed)
-  const sink = new SinkLedger()
+  const latencyUs = latencyMs * 1000
+  /** Times at which the packets were sent. */
+  const sentUs: number[] = []
+  /** Numbers of the packets that came over any line. */
+  const arrived = new Set<number>()
+  let isClosed = false
+  const sink = new SinkLedger({
+    onGap: (first, lostPackets) => {
+      for (let number = first; number < first + lostPackets; number++) {
+        if (arrived.has(number))
+          violations.push(`packet ${number} is lost, although a line brought it`)
+        const isDue = timeline.nowUs >= sentUs[number]! + latencyUs
+        if (!isDue && !isClosed)
+          violations.push(`packet ${number} is dropped before its latency is over`)
+      }
+    },
+  })
   const { violations } = sink
-  /** Statistics shortly before the callers close. */
+  /** Statistics shortly before the end. */
   let stats: SrtStats | undefined
 
   const endpoint: Endpoint = new Endpoint({
@@ -61,7 +79,7 @@ export function simulateGroup(options: GroupSimulationOptions) {
     nowUs: 0,
     groups: { registry: new SocketGroups(bytes), localPort: 10_080 },
     host: {
-      transmit: (sent, port) => lines[port]!.handleAnswer(wholeDatagram(sent)),
+      transmit: (sent, port) => lines[port % NEXT_CALL]!.handleAnswer(wholeDatagram(sent), port),
       request: (attempt) =>
         timeline.at(5000, () => endpoint.decide(attempt, { sink }, timeline.nowUs)),
       expire: () => {},
@@ -69,119 +87,108 @@ export function simulateGroup(options: GroupSimulationOptions) {
     },
   })
 
-  let sent = 0
-  const lines = [
-    // Port 0 is none.
-    undefined,
-    ...options.lines.map((line, index) => createLine(line, index + 1)),
-  ]
-
-  function createLine({ link, callsUs = 0, darkUs = [0, 0] }: SimulatedLine, port: number) {
-    const forward = new Wire(timeline, new Impairment(seed + port, link))
-    const backward = new Wire(timeline, new Impairment(~(seed + port), link))
-    const isDark = () => timeline.nowUs >= darkUs[0] && timeline.nowUs < darkUs[1]
-    /** The newest sequence number that reached the listener over this line. */
-    let highest: number | undefined
-    let call: Call | undefined
-    /** Number of the next packet to send over this line. */
-    let next = 0
-    const arrive = (datagram: Buffer) => {
-      if (isDark()) return
-      if (!isControl(datagram)) {
-        const sequence = sequenceNumber(datagram)
-        if (highest === undefined || sequenceDistance(highest, sequence) > 0) highest = sequence
-      }
-      endpoint.handleDatagram(datagram, port, '192.0.2.1', timeline.nowUs)
+  const sender = new GroupSender({
+    ...{ type, groupId: 0x4b21c5e2, streamId: 'seeded', latencyMs, initialSequenceNumber },
+    weights: options.lines.map((_, index) => options.lines.length - index),
+    nowUs: 0,
+    host: {
+      dial: (index) => lines[index]!.dial(),
+      send: (index, datagram) => lines[index]!.send(datagram),
+    },
+  })
+  let beganUs = Infinity
+  const lines = options.lines.map(({ link, darkUs = [0, 0] }, index) => {
+    const forward = new Wire(timeline, new Impairment(seed + index, link))
+    const backward = new Wire(timeline, new Impairment(~(seed + index), link))
+    const isDark = () => {
+      const timeUs = timeline.nowUs - beganUs
+      return timeUs >= darkUs[0] && timeUs < darkUs[1]
     }
-    timeline.at(callsUs, () => {
-      next = sent
-      call = new Call({
-        remoteAddress: '192.0.2.2',
-        remotePort: 10_080,
-        socketId: port,
-        streamId: 'seeded',
-        latencyMs,
-        peerLatencyMs: latencyMs,
-        initialSequenceNumber: addToSequence(initialSequenceNumber, sent),
-        startTimestampUs: timeline.nowUs,
-        sendBufferPackets: 8192,
-        maxBandwidthBps: 1e9,
-        connectTimeoutUs: 3_000_000,
-        idleTimeoutUs: 5_000_000,
-        host: {
-          transmit: (datagram) => forward.carry(asMember(wholeDatagram(datagram)), arrive),
-          connected: () => {
-            line.isConnected = true
-            line.send()
-          },
-          refused: (error) => violations.push(error.message),
-          ended: () => (line.isConnected = false),
-          fail: (error) => violations.push(String(error)),
-        },
-      })
-      call.start(timeline.nowUs)
-    })
-    const line = {
-      isConnected: false,
-      handleAnswer(datagram: Buffer) {
-        const claimed = claims(datagram, highest ?? addToSequence(initialSequenceNumber, sent - 1))
-        violations.push(...claimed.map((text) => `${text} on line ${port}`))
-        backward.carry(datagram, (copy) => {
-          if (!isDark()) call?.handleDatagram(copy, timeline.nowUs)
+    /** Port of the latest call. */
+    let port = index
+    /** By port, the newest sequence number that reached the listener. */
+    const highest = new Map<number, number>()
+    return {
+      dial() {
+        port += NEXT_CALL
+        highest.set(port, addToSequence(sender.lines[index]!.calledFrom, -1))
+      },
+      send(datagram: Buffer) {
+        const from = port
+        forward.carry(datagram, (copy) => {
+          if (isDark()) return
+          if (!isControl(copy)) {
+            const sequence = sequenceNumber(copy)
+            if (sequenceDistance(highest.get(from)!, sequence) > 0) highest.set(from, sequence)
+            arrived.add(sequenceDistance(initialSequenceNumber, sequence))
+          }
+          endpoint.handleDatagram(copy, from, '192.0.2.1', timeline.nowUs)
         })
       },
-      /** Sends all that is due: first what was sent over other lines while this one was connecting. */
-      send() {
-        for (; this.isConnected && next < sent; next++) {
-          const payload = Buffer.alloc(1316)
-          payload.writeUInt32BE(next)
-          call?.send(payload, timeline.nowUs)
-        }
+      handleAnswer(datagram: Buffer, to: number) {
+        const claimed = claims(datagram, highest.get(to))
+        violations.push(...claimed.map((text) => `${text} on line ${index}`))
+        backward.carry(datagram, (copy) => {
+          if (!isDark()) sender.handleDatagram(index, copy, timeline.nowUs)
+        })
       },
-      tick: () => call?.tick(timeline.nowUs),
-      close: () => call?.close(),
     }
-    return line
-  }
+  })
 
-  const members = () => lines.filter((line) => line !== undefined)
   const sendNext = () => {
-    if (sent === packets) {
-      stats = sink.connection?.stats()
-      for (const line of members()) line.close()
+    if (sentUs.length === packets) {
+      timeline.at(latencyUs + DRAIN_US, close)
       return
     }
-    sent++
-    for (const line of members()) line.send()
+    const payload = Buffer.alloc(1316)
+    payload.writeUInt32BE(sentUs.length)
+    sentUs.push(timeline.nowUs)
+    sender.push(payload, timeline.nowUs)
     timeline.at(intervalUs, sendNext)
   }
-  const begin = () => {
-    const isReady = members().every(
-      (line, index) => line.isConnected || options.lines[index]!.callsUs !== undefined,
+  const close = () => {
+    // A call that is under way would open another group.
+    const sinceUs = timeline.nowUs - MAX_TRANSIT_US
+    const isQuiet = sender.lines.every(
+      ({ state, isConnected, changedUs }) =>
+        isConnected || (state === 'away' && changedUs < sinceUs),
     )
-    if (isReady) sendNext()
-    else timeline.at(TICK_US, begin)
+    if (!isQuiet) {
+      timeline.at(TICK_US, close)
+      return
+    }
+    stats = sink.connection?.stats()
+    isClosed = true
+    sender.close(timeline.nowUs)
   }
+  const call = (index: number) => sender.call(index, timeline.nowUs)
+  const isLate = (index: number) => options.lines[index]!.callsUs !== undefined
+  const begin = () => {
+    const isReady = sender.lines.every(({ index, isConnected }) => isConnected || isLate(index))
+    if (!isReady) {
+      timeline.at(TICK_US, begin)
+      return
+    }
+    beganUs = timeline.nowUs
+    options.lines.forEach(({ callsUs }, index) => {
+      if (callsUs !== undefined) timeline.at(callsUs, () => call(index))
+    })
+    sendNext()
+  }
+  for (const { index } of sender.lines) if (!isLate(index)) call(index)
   begin()
   const tick = () => {
-    for (const line of members()) line.tick()
+    sender.tick(timeline.nowUs)
     endpoint.tick(timeline.nowUs)
-    if (sent < packets || endpoint.busy) timeline.at(TICK_US, tick)
+    if (!isClosed || endpoint.busy) timeline.at(TICK_US, tick)
   }
   tick()
-  const limitUs = packets * intervalUs + 30_000_000
+  const limitUs = packets * intervalUs + 60_000_000
   timeline.run(limitUs)
   if (timeline.nowUs > limitUs) violations.push('it never ends')
+  for (const number of arrived)
+    if (number >= sink.position)
+      violations.push(`packet ${number} arrived, and neither came nor is dropped`)
   const { pushed, gaps, opened, endReason: end } = sink
   return { pushed, gaps, end, opened, violations, stats }
-}
-
-/** Adds the membership of a broadcast group to a conclusion; other datagrams stay as they are. */
-export function asMember(datagram: Buffer): Buffer {
-  if (!isControl(datagram) || controlType(datagram) !== ControlType.HANDSHAKE) return datagram
-  if (datagram.readInt32BE(HEADER_BYTES + 20) !== HandshakeType.CONCLUSION) return datagram
-  const group = { groupId: GROUP_ID, type: GroupType.BROADCAST, weight: 1 }
-  const whole = Buffer.concat([datagram, encodeGroupExtension(group)])
-  whole.writeUInt16BE(whole.readUInt16BE(HEADER_BYTES + 6) | ExtensionFlag.CONFIG, HEADER_BYTES + 6)
-  return whole
 }

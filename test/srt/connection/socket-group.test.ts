@@ -8,7 +8,7 @@ import type { Attempt } from '../../../src/srt/handshake/attempt.ts'
 import type { SrtConnection } from '../../../src/srt/types.ts'
 import { addToSequence } from '../../../src/srt/wire/counters.ts'
 import { decodeAck } from '../../../src/srt/wire/ack.ts'
-import { decodeExtensions } from '../../../src/srt/wire/extension.ts'
+import { decodeExtensions, GroupType } from '../../../src/srt/wire/extension.ts'
 import { decodeHandshake } from '../../../src/srt/wire/handshake.ts'
 import {
   ControlType,
@@ -390,36 +390,85 @@ t.test(
 const NEAR = { loss: 0.05, delayMs: 20 }
 const FAR = { loss: 0.05, delayMs: 100 }
 
-t.test(
-  'over two and three lossy lines, nothing is lost when lines die and come back',
-  async (t) => {
-    const cases: Record<string, readonly SimulatedLine[]> = {
-      'two lines': [{ link: NEAR }, { link: FAR }],
-      'three lines': [
-        { link: NEAR },
-        { link: FAR },
-        { link: { ...FAR, jitterMs: 20, reorder: 0.02 } },
-      ],
-      'the near line dies': [{ link: NEAR, darkUs: [1e6, 60e6] }, { link: FAR }],
-      'the far line stalls, and a third one joins': [
-        { link: NEAR },
-        { link: FAR, darkUs: [1e6, 4e6] },
-        { link: FAR, callsUs: 2e6 },
-      ],
-      'one line dies after another has come': [
-        { link: NEAR, darkUs: [4e6, 60e6] },
-        { link: FAR, callsUs: 2e6 },
-      ],
-    }
-    for (const [name, lines] of Object.entries(cases)) {
-      for (let seed = FIRST_SEED; seed < FIRST_SEED + rounds(2, 50); seed++) {
-        const { violations, ...outcome } = simulateGroup({
-          ...{ seed, lines, latencyMs: 1200, packets: 3000, intervalUs: 2000 },
-          initialSequenceNumber: seed % 2 === 0 ? 0x7ffffc00 : 0,
-        })
-        t.strictSame(violations, [], `${name}, seed ${seed}`)
-        t.match(outcome, { pushed: 3000, gaps: 0, opened: 1 }, `${name}, seed ${seed}`)
+for (const [mode, type] of Object.entries(GroupType)) {
+  t.test(
+    `${mode}: over two and three lossy lines, nothing is lost while lines die and come back`,
+    async (t) => {
+      const cases: Record<string, readonly SimulatedLine[]> = {
+        'two lines': [{ link: NEAR }, { link: FAR }],
+        'three lines': [
+          { link: NEAR },
+          { link: FAR },
+          { link: { ...FAR, jitterMs: 20, reorder: 0.02 } },
+        ],
+        'the near line dies': [{ link: NEAR, darkUs: [1e6, 60e6] }, { link: FAR }],
+        'the far line stalls, and a third one joins': [
+          { link: NEAR },
+          { link: FAR, darkUs: [1e6, 4e6] },
+          { link: FAR, callsUs: 2e6 },
+        ],
+        'one line dies after another has come': [
+          { link: NEAR, darkUs: [4e6, 60e6] },
+          { link: FAR, callsUs: 2e6 },
+        ],
+        'a line dies, calls anew, and carries on when the other one dies': [
+          { link: NEAR, darkUs: [1e6, 8e6] },
+          { link: FAR, darkUs: [11e6, 60e6] },
+        ],
       }
+      for (const [name, lines] of Object.entries(cases)) {
+        const packets = lines.some(({ darkUs = [0] }) => darkUs[0] > 5e6) ? 7500 : 3000
+        for (let seed = FIRST_SEED; seed < FIRST_SEED + rounds(2, 50); seed++) {
+          const { violations, ...outcome } = simulateGroup({
+            ...{ seed, type, lines, latencyMs: 1200, packets, intervalUs: 2000 },
+            initialSequenceNumber: seed % 2 === 0 ? 0x7ffffc00 : 0,
+          })
+          t.strictSame(violations, [], `${name}, seed ${seed}`)
+          t.match(outcome, { pushed: packets, gaps: 0, opened: 1 }, `${name}, seed ${seed}`)
+        }
+      }
+    },
+  )
+
+  t.test(`${mode}: over any lines, a packet is lost only if none brought it in time`, async (t) => {
+    let delivered = 0
+    const seeds = Array.from({ length: rounds(60, 10_000) }, (_, index) => FIRST_SEED + index)
+    for (const seed of seeds) {
+      const { violations, ...outcome } = simulateGroup({ ...randomGroup(seed), type })
+      delivered += outcome.pushed
+      const isOk = violations.length === 0 && outcome.opened === 1
+      if (!isOk) t.fail(`seed ${seed}`, { violations, ...outcome })
     }
-  },
-)
+    t.ok(delivered > seeds.length * 500, `${delivered} packets delivered`)
+  })
+}
+
+/** Two or three lines of which one works throughout; the others may be away at any time. */
+function randomGroup(seed: number) {
+  const random = createRandom(seed * 7919)
+  const upTo = (limit: number) => (random.chance(0.3) ? 0 : random.next() * limit)
+  const packets = 600
+  const intervalUs = 500 + random.below(random.chance(0.3) ? 20_000 : 4000)
+  const spanUs = packets * intervalUs
+  const count = 2 + random.below(2)
+  const steady = random.below(count)
+  const lines = Array.from({ length: count }, (_, index): SimulatedLine => {
+    const burst = random.chance(0.3) ? { enter: 0.01, leave: 0.1 + random.next() * 0.5 } : undefined
+    const link = {
+      loss: upTo(0.2),
+      delayMs: upTo(150),
+      jitterMs: upTo(60),
+      ...{ reorder: upTo(0.1), reorderMs: 1 + upTo(50), duplicate: upTo(0.1) },
+      ...(burst && { burst }),
+    }
+    if (index === steady) return { link }
+    const fromUs = random.next() * spanUs
+    const darkUs = [fromUs, fromUs + random.next() * spanUs] as const
+    const callsUs = random.next() * spanUs
+    return { link, darkUs, ...(random.chance(0.3) && { callsUs }) }
+  })
+  return {
+    ...{ seed, lines, packets, intervalUs, latencyMs: 50 + random.below(1500) },
+    initialSequenceNumber: random.chance(0.5) ? 0x7fffffff - random.below(600) : random.below(1e9),
+  }
+}
