@@ -17,6 +17,7 @@ import { readSlowly } from '../../test/hostile/attacks/slow-readers.ts'
 import { sendSmallPieces } from '../../test/hostile/attacks/small-pieces.ts'
 import { sendUnreadPipelines } from '../../test/hostile/attacks/unread-pipelines.ts'
 import { floodReaders, stormReaders } from '../../test/hostile/attacks/srt-readers.ts'
+import { floodGroups, type GroupAttack } from '../../test/hostile/attacks/socket-groups.ts'
 import { floodSrtla } from '../../test/hostile/attacks/srtla.ts'
 import { publishLargeStreams } from '../../test/hostile/attacks/large-streams.ts'
 import { publishLargeSplices } from '../../test/hostile/attacks/large-splices.ts'
@@ -84,6 +85,13 @@ const SRTLA_FLOODS = {
   'srtla-strangers': { what: 'strangers', networks: 3, perSec: 8000, subnet: 83 },
 } as const
 
+/** Floods of handshakes of socket groups. */
+const GROUP_FLOODS: Readonly<Record<string, GroupAttack>> = {
+  'group-strangers': 'strangers',
+  'group-unused-lines': 'unused-lines',
+  'group-wrong-sizes': 'wrong-sizes',
+}
+
 /** @returns URL of the latest segment of the publisher that must stay unaffected */
 async function newestSegment({ host, httpPort }: Target): Promise<string> {
   const folder = `/video/bystander/`
@@ -108,6 +116,11 @@ export const ATTACKS: readonly Attack[] = [
     env: { SRTLA_PORT: '19999' },
     carryOut: (target: Target, signal: AbortSignal) =>
       floodSrtla(target, signal, { ...flood, datagrams: Infinity }),
+  })),
+  ...Object.entries(GROUP_FLOODS).map(([name, what]) => ({
+    name,
+    seconds: 15,
+    carryOut: (target: Target, signal: AbortSignal) => floodGroups(target, signal, what),
   })),
   {
     name: 'reader-flood',

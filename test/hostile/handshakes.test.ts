@@ -2,11 +2,14 @@
  * Floods of handshakes by anonymous callers and key holders: publishers and newcomers are not affected.
  */
 import t from 'tap'
+import { GroupType } from '../../src/srt/wire/extension.ts'
 import { publishDemo } from '../support/demo-encoder.ts'
+import { publishAsGroup } from '../support/group-encoder.ts'
 import { connect } from '../../src/srt/index.ts'
 import { startService, type TestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { floodConclusions } from './attacks/conclusion-flood.ts'
+import { floodGroups, type GroupAttack } from './attacks/socket-groups.ts'
 import { fillWaitingPlaces } from './attacks/waiting-places.ts'
 import type { Target } from './target.ts'
 
@@ -83,6 +86,38 @@ t.test(
     t.match(service.server.status('bystander').publisher, { packetsDropped: 0 })
   },
 )
+
+t.test('floods of socket groups affect neither a bonded publisher nor newcomers', async (t) => {
+  const service = await startService(t)
+  const { server } = service
+  const { streamKey } = await server.startStream({ streamId: 'bystander' })
+  publishAsGroup(t, {
+    ...{ type: GroupType.BROADCAST, streamKey, latencyMs: 8000 },
+    ports: [server.srtPort, server.srtPort],
+  })
+  const lines = (streamId: string) => server.status(streamId).publisher?.lines?.length
+  await until('the bystander publishes', () => lines('bystander') === 2)
+  let sent = 0
+  let mostLines = 0
+  const attack = (what: GroupAttack, subnet: number) =>
+    floodGroups(targetOf(service), signalOf(t), what, {
+      ...{ networks: 3, perSec: 1000, conclusions: CONCLUSIONS, subnet },
+      onBurst: (count) => {
+        sent = count
+        mostLines = Math.max(mostLines, lines('crowded') ?? 0)
+      },
+    })
+  const attacks = [attack('strangers', 61), attack('unused-lines', 62), attack('wrong-sizes', 63)]
+  t.equal(await connectNewcomers(t, service, () => sent), NEWCOMERS)
+  const [strangers, members, sizes] = await Promise.all(attacks)
+  t.ok(strangers!.answers[1010]! > 0)
+  t.equal(strangers!.answers[-1], undefined, 'none of the strangers connects')
+  t.ok(members!.answers[-1]! > 0, 'lines join')
+  t.ok(members!.answers[1015]! > members!.answers[-1]!, 'most are refused')
+  t.ok(mostLines >= 1 && mostLines <= 8, `${mostLines} lines`)
+  t.ok(sizes!.answers[1015]! > (sizes!.answers[-1] ?? 0), 'no type that groups have')
+  t.match(server.status('bystander').publisher, { packetsDropped: 0, lines: [{}, {}] })
+})
 
 t.test('callers with one key occupy two waiting places, and newcomers connect', async (t) => {
   const service = await startService(t)

@@ -76,7 +76,7 @@ class Intruder {
   }
 
   /** Sends a conclusion with the cookie of that socket id, as a new attempt. */
-  conclude(socketId: number, streamId: string): void {
+  conclude(socketId: number, streamId: string, group?: Buffer): void {
     this.#socket.send(
       encodeHandshake(
         {
@@ -94,7 +94,7 @@ class Intruder {
           socketId: 0,
           timestampUs: 0,
           peerAddress: this.#address,
-          blocks: [HSREQ, encodeStreamIdExtension(streamId)],
+          blocks: [HSREQ, encodeStreamIdExtension(streamId), ...(group ? [group] : [])],
         },
       ),
     )
@@ -125,6 +125,8 @@ export interface Flood {
   readonly subnet: number
   /** StreamID of each conclusion. */
   readonly streamId: () => string
+  /** GROUP block of each conclusion; default: none. */
+  readonly group?: () => Buffer
   /** Called before each burst of 10 ms with the number of conclusions sent so far. */
   readonly onBurst?: (sent: number) => void
 }
@@ -133,7 +135,7 @@ export interface Flood {
 export async function flood(
   target: Target,
   signal: AbortSignal,
-  { networks, perSec, conclusions, subnet, streamId, onBurst }: Flood,
+  { networks, perSec, conclusions, subnet, streamId, group, onBurst }: Flood,
 ): Promise<{ sent: number; answers: Record<number, number> }> {
   const intruders = await Promise.all(
     Array.from({ length: networks }, (_, n) => Intruder.open(`127.${subnet}.${n + 1}.1`, target)),
@@ -149,7 +151,7 @@ export async function flood(
       const scheduled = ((performance.now() - startMs) / 1000) * perSec
       const due = Math.min(scheduled, sent + perSec * MAX_BURST_SEC, conclusions)
       while (sent < due) {
-        intruders[sent % networks]!.conclude(1 + (sent % COOKIES), streamId())
+        intruders[sent % networks]!.conclude(1 + (sent % COOKIES), streamId(), group?.())
         sent++
       }
       await sleep(BURST_MS)
