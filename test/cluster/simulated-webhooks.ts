@@ -7,7 +7,7 @@ import type { NodeLinks } from '../../src/cluster/node/node-links.ts'
 import type { WebhookDispatcher } from '../../src/webhook/dispatcher.ts'
 import { encodeEvent, type AddressedEvent, type WebhookEvent } from '../../src/webhook/event.ts'
 import type { Random } from '../support/random.ts'
-import type { RegistryModel } from './registry/model.ts'
+import type { RegistryModel } from '../../src/cluster/registry/registry-model.ts'
 import { WEBHOOK_URLS as URLS, type SimulatedNode } from './simulated-node.ts'
 
 const RETRY_MS = { first: 1000, max: 8000 }

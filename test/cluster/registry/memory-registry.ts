@@ -6,7 +6,14 @@
 import { unavailable } from '../../../src/cluster/registry/redis.ts'
 import type { Registry } from '../../../src/cluster/registry/registry.ts'
 import type { Clock } from '../../../src/timing/clock.ts'
-import { RegistryModel, SEQUENCE_CLOCK, type ModelOptions } from './model.ts'
+import { RegistryModel, type ModelOptions } from '../../../src/cluster/registry/registry-model.ts'
+
+/** Numbers that a new stream starts with are below these by far, if given. */
+export const SEQUENCE_CLOCK = {
+  originMs: Date.UTC(2026, 10, 1),
+  mediaPerSec: 4,
+  discontinuitiesPerSec: 1 / 600,
+}
 
 type Calls = Pick<Registry, keyof RegistryModel & keyof Registry>
 

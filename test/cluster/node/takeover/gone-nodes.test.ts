@@ -13,7 +13,7 @@ import { RENEW_MS } from '../../../../src/cluster/node/takeover/node-lease.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { VirtualTime } from '../../../support/virtual-time.ts'
 import { MemoryRegistry } from '../../registry/memory-registry.ts'
-import type { ModelOptions } from '../../registry/model.ts'
+import type { ModelOptions } from '../../../../src/cluster/registry/registry-model.ts'
 
 /** Nobody listens there. */
 const URL = `http://127.0.0.1:${await freePort()}`

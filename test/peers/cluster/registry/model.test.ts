@@ -10,8 +10,9 @@ import { Outboxes } from '../../../../src/cluster/registry/outboxes.ts'
 import { Registry } from '../../../../src/cluster/registry/registry.ts'
 import { MillraceError } from '../../../../src/errors.ts'
 import { requireTool } from '../../support/tools.ts'
-import { SEQUENCE_CLOCK, RegistryModel } from '../../../cluster/registry/model.ts'
-import type { OutboxModel } from '../../../cluster/registry/outbox-model.ts'
+import type { OutboxModel } from '../../../../src/cluster/registry/outbox-model.ts'
+import { RegistryModel } from '../../../../src/cluster/registry/registry-model.ts'
+import { SEQUENCE_CLOCK } from '../../../cluster/registry/memory-registry.ts'
 import { openRedis } from './open-registry.ts'
 
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 150)

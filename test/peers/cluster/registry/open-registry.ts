@@ -6,7 +6,7 @@
 import type { Test } from 'tap'
 import { Redis } from '../../../../src/cluster/registry/redis.ts'
 import { Registry, type RegistrySettings } from '../../../../src/cluster/registry/registry.ts'
-import { SEQUENCE_CLOCK } from '../../../cluster/registry/model.ts'
+import { SEQUENCE_CLOCK } from '../../../cluster/registry/memory-registry.ts'
 import { startRedis } from '../../support/redis.ts'
 import { until } from '../../../support/until.ts'
 

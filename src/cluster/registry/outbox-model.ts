@@ -4,14 +4,8 @@
  *
  * @module
  */
-import type { StopReason } from '../../../src/api/records.ts'
-import type {
-  EndedRun,
-  OutboxChanges,
-  OutboxCounts,
-  OutboxEvent,
-  RunName,
-} from '../../../src/cluster/registry/outboxes.ts'
+import type { StopReason } from '../../api/records.ts'
+import type { EndedRun, OutboxChanges, OutboxCounts, OutboxEvent, RunName } from './outboxes.ts'
 
 export interface OutboxModelOptions {
   readonly nowMs: () => number
@@ -71,7 +65,7 @@ export class OutboxModel {
     for (const event of events) this.#put(node, event)
     const { server, holdsLease, isSettled, isKnownToBeGone } = this.#options
     const counts = new Map<string, number>()
-    for (const [outbox, holder] of [...this.holders]) {
+    for (const [outbox, holder] of this.holders) {
       const count = this.outboxes.get(outbox)?.texts.size ?? 0
       if (count === 0) {
         this.holders.delete(outbox)

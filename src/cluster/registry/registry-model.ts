@@ -1,11 +1,12 @@
 /**
- * The scripts of the registry in TypeScript, over maps, for thousands of simulated clusters a minute. `model.test.ts`
- * holds it equal to the scripts.
+ * The scripts of the registry in TypeScript, over maps: the registry where there is no Redis, and that of simulated clusters.
+ * `model.test.ts` holds it equal to the scripts.
  *
  * @module
  */
-import type { StreamState } from '../../../src/api/records.ts'
-import { MillraceError } from '../../../src/errors.ts'
+import type { StreamState } from '../../api/records.ts'
+import { MillraceError } from '../../errors.ts'
+import { PORT_REFUSALS } from '../../service/stream-ports.ts'
 import type {
   Advance,
   Advanced,
@@ -18,7 +19,7 @@ import type {
   Stopped,
   StopOptions,
   SequenceClock,
-} from '../../../src/cluster/registry/registry.ts'
+} from './registry.ts'
 import type {
   Handover,
   NodeRecord,
@@ -26,16 +27,8 @@ import type {
   RegisteredPort,
   RegisteredStream,
   UncheckedOptions,
-} from '../../../src/cluster/registry/registered.ts'
-
+} from './registered.ts'
 import { OutboxModel } from './outbox-model.ts'
-
-/** Numbers that a new stream starts with are below these by far, if given. */
-export const SEQUENCE_CLOCK = {
-  originMs: Date.UTC(2026, 10, 1),
-  mediaPerSec: 4,
-  discontinuitiesPerSec: 1 / 600,
-}
 
 interface StoredStream extends Omit<RegisteredStream, 'id' | 'owner' | 'ownerUrl'> {
   readonly owner: string
@@ -227,18 +220,20 @@ export class RegistryModel {
         run: Math.max((stream?.run ?? 0) + 1, nowMs),
         fence: stream?.fence ?? 0,
         discontinuity: Math.max(usedDiscontinuities, discontinuity),
-        ...{
-          status: 'READY',
-          owner: '',
-          epoch: '',
-          serial: 0,
-          since: '' as const,
-          server: this.#options.server(),
-          isYielded: false,
-          first: media,
-          media,
-        },
-        ...{ startedAtMs: nowMs, keyExpiresAtMs, keyIssuedAtMs: 0, options: {}, keys: {} },
+        status: 'READY',
+        owner: '',
+        epoch: '',
+        serial: 0,
+        since: '',
+        server: this.#options.server(),
+        isYielded: false,
+        first: media,
+        media,
+        startedAtMs: nowMs,
+        keyExpiresAtMs,
+        keyIssuedAtMs: 0,
+        options: {},
+        keys: {},
         expiresAtMs: Infinity,
       }
       this.unclaimed.set(id, keyExpiresAtMs)
@@ -334,7 +329,14 @@ export class RegistryModel {
     this.streams.set(id, {
       ...stream,
       fence: Math.max(fence + 1, nowMs),
-      ...{ first, media, discontinuity, server, owner: node, epoch, serial: 0, isYielded: false },
+      first,
+      media,
+      discontinuity,
+      server,
+      owner: node,
+      epoch,
+      serial: 0,
+      isYielded: false,
       since: this.leases.get(node)!.sinceMs,
       status: status === 'STREAMING' ? 'INTERRUPTED' : status,
     })
@@ -379,7 +381,10 @@ export class RegistryModel {
     if (values.length === 0) first = Math.max(first, advance.first)
     const next: StoredStream = {
       ...stream,
-      ...{ serial, status: isStopped ? stream.status : status, isYielded, first },
+      serial,
+      status: isStopped ? stream.status : status,
+      isYielded,
+      first,
       media: Math.max(stream.media, free.media, first + values.length),
       discontinuity: Math.max(stream.discontinuity, free.discontinuity),
       ...(stream.targets === undefined && targets !== undefined && { targets }),
@@ -417,8 +422,19 @@ export class RegistryModel {
     const listed = whole.entries.slice(-MAX_ENTRIES)
     const first = listed[0]?.mediaSequence ?? whole.first
     const next: StoredStream = {
-      ...{ run, fence, epoch, serial, status, startedAtMs, keyExpiresAtMs, options, first },
-      ...{ owner: node, isYielded: false, since: '', expiresAtMs: Infinity },
+      run,
+      fence,
+      epoch,
+      serial,
+      status,
+      startedAtMs,
+      keyExpiresAtMs,
+      options,
+      first,
+      owner: node,
+      isYielded: false,
+      since: '',
+      expiresAtMs: Infinity,
       server: this.#options.server(),
       keyIssuedAtMs: old?.keyIssuedAtMs ?? 0,
       keys: { ...whole.keys, ...old?.keys },
@@ -558,10 +574,12 @@ export class RegistryModel {
     const stream = this.streams.get(id)
     const running = stream?.status === 'STOPPED' ? undefined : stream
     const { publishPort: known = port, encryption, allowFrom } = running?.options ?? {}
-    const publishPort = (this.#streamAt(String(known)) ?? id) === id ? known : port
+    const isOwn = (each: unknown) => (this.#streamAt(String(each)) ?? id) === id
+    // Another stream may have been given the port that the record still has.
+    if (known !== port && isOwn(known)) throw PORT_REFUSALS.other(Number(known))
+    if (!isOwn(port)) throw PORT_REFUSALS.taken(port)
     const isOpen = !isProtected && encryption === undefined && allowFrom === undefined
-    const owner = this.#streamAt(String(port)) ?? id
-    if (publishPort !== port || owner !== id || isOpen) throw new MillraceError('BODY_INVALID')
+    if (isOpen) throw PORT_REFUSALS.open()
   }
 
   #streamAt(port: string): string | undefined {
@@ -683,8 +701,6 @@ export class RegistryModel {
   #putKey(id: string, keyId: string, usedMs: number): void {
     const stream = this.streams.get(id)!
     const nowMs = this.#now()
-    const touchedMs = ([each, ms]: readonly [string, number]) =>
-      Math.max(timesOf(each).issuedMs, ms)
     const latestMs = Math.max(usedMs, stream.keys[keyId] ?? 0)
     const keys = Object.entries({ ...stream.keys, [keyId]: latestMs })
       .filter(([each]) => timesOf(each).expiresMs > nowMs)
@@ -737,6 +753,11 @@ export class RegistryModel {
 function timesOf(keyId: string): { issuedMs: number; expiresMs: number } {
   const [issued, lifetime] = keyId.split('-').map(Number)
   return { issuedMs: issued! * 1000, expiresMs: (issued! + lifetime!) * 1000 }
+}
+
+/** Time at which a key was issued, or used for the last time. */
+function touchedMs([keyId, usedMs]: readonly [string, number]): number {
+  return Math.max(timesOf(keyId).issuedMs, usedMs)
 }
 
 function freeOf({ media, discontinuity }: { media: number; discontinuity: number }) {
