@@ -7,6 +7,7 @@
 import { ClusterMember } from '../../src/cluster/node/member.ts'
 import type { NodeRequest } from '../../src/cluster/node/call-node.ts'
 import type { NodeLinks } from '../../src/cluster/node/node-links.ts'
+import { sendCommand } from '../../src/cluster/registry/node-commands.ts'
 import type { Argument } from '../../src/cluster/registry/redis.ts'
 import { completeSettings } from '../../src/config/complete-settings.ts'
 import { SegmentCache } from '../../src/hls/store/segment-cache.ts'
@@ -110,7 +111,9 @@ export class SimulatedNode {
       {
         ...{ node: name, createEpoch, clock, steadyClock: clock, timers, backup: undefined },
         ...{ registry: around.registryOf(this), outboxes: webhooks.outboxes },
-        redis: { isReady: true, command: (args) => around.command(this, args) },
+        isRegistryReady: () => true,
+        sendCommand: (...sent) =>
+          sendCommand({ command: (args) => around.command(this, args) }, ...sent),
         call: (request) => around.call(this, request),
         probe: async (to) => {
           const request = { url: to, call: PROBE, body: {}, timeoutMs: PROBE_MS }

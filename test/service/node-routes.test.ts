@@ -3,6 +3,7 @@
  */
 import t from 'tap'
 import { systemClock } from '../../src/timing/clock.ts'
+import { NodeClient } from '../../src/cluster/edge/node-client.ts'
 import { callNode, isRefused } from '../../src/cluster/node/call-node.ts'
 import { NodeCalls } from '../../src/auth/node-calls.ts'
 import { MillraceError } from '../../src/errors.ts'
@@ -24,7 +25,12 @@ t.test('answers the calls of nodes, and refuses all others', async (t) => {
     nodeRoutes: routes,
   })
   const call = (name: string, by = calls) =>
-    callNode(by, { url: `${app.url}/`, call: name, body: { text: 'ä' }, timeoutMs: 2000 })
+    callNode(new NodeClient({ calls: by }), {
+      url: `${app.url}/`,
+      call: name,
+      body: { text: 'ä' },
+      timeoutMs: 2000,
+    })
   t.strictSame(await call('echo'), { heard: { text: 'ä' } })
   await t.rejects(call('refuse'), { code: 'STREAM_NOT_FOUND' })
   await t.rejects(call('echo', foreign), { code: 'NODE_CALL_INVALID' })
@@ -41,7 +47,7 @@ t.test('answers the calls of nodes, and refuses all others', async (t) => {
 })
 
 t.test('tells a node that is gone from one that does not answer', async (t) => {
-  const refused = callNode(calls, {
+  const refused = callNode(new NodeClient({ calls }), {
     url: `http://127.0.0.1:${await freePort()}`,
     call: 'echo',
     body: {},

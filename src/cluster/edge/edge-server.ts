@@ -100,7 +100,10 @@ export class EdgeServer {
     const isLocal = socketPath !== undefined
     const nodeCalls = nodeCallsOf(settings)
     // The ingest process is no other node.
-    const client = new NodeClient({ socketPath, calls: isLocal ? undefined : nodeCalls })
+    const client = new NodeClient({
+      ...(isLocal && { socketPathOf: () => socketPath }),
+      calls: isLocal ? undefined : nodeCalls,
+    })
     const {
       owners,
       listIngestNodes,

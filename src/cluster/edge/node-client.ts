@@ -5,7 +5,7 @@
  */
 import type { Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
-import { Agent } from 'undici'
+import { Agent, buildConnector } from 'undici'
 import { NODE_CALL, type NodeCall, type NodeCalls } from '../../auth/node-calls.ts'
 import { MillraceError } from '../../errors.ts'
 import { machineClock, type Clock } from '../../timing/clock.ts'
@@ -80,8 +80,8 @@ export interface PassedResponse {
 }
 
 interface NodeClientOptions {
-  /** Unix socket to which all connections go; default: to the host of each URL. */
-  readonly socketPath?: string | undefined
+  /** Finds the Unix socket of a node of this machine by the host of its URL; default: connections go to that host. */
+  readonly socketPathOf?: ((host: string) => string) | undefined
   /** Signs all requests; default: they are not signed. */
   readonly calls?: NodeCalls | undefined
   readonly clock?: Pick<Clock, 'nowUs'>
@@ -98,8 +98,15 @@ export class NodeClient {
   readonly #passedReader = new ResponseReader(PASSED_LIMITS)
   #requests = 0
 
-  constructor({ socketPath, calls, clock = machineClock }: NodeClientOptions = {}) {
-    const connect = { timeout: CONNECT_TIMEOUT_MS, ...(socketPath !== undefined && { socketPath }) }
+  constructor({ socketPathOf, calls, clock = machineClock }: NodeClientOptions = {}) {
+    const limits = { timeout: CONNECT_TIMEOUT_MS }
+    const connect =
+      socketPathOf === undefined
+        ? limits
+        : (...[target, callback]: Parameters<buildConnector.connector>) => {
+            const socketPath = socketPathOf(target.hostname)
+            buildConnector({ ...limits, socketPath })(target, callback)
+          }
     this.#calls = calls
     this.#answering = new LRUCache({
       max: MAX_NODES,
@@ -206,16 +213,20 @@ export class NodeClient {
 
   /**
    * @param body  JSON
-   * @returns status of the response
-   * @throws {Error} if the node cannot be reached
+   * @throws {Error} if the node cannot be reached, or ends its response early
    */
-  async post(url: string, path: string, body: Buffer, signal: AbortSignal): Promise<number> {
+  async post(
+    url: string,
+    path: string,
+    body: Buffer,
+    signal: AbortSignal,
+  ): Promise<Pick<NodeFileResponse, 'status' | 'bytes'>> {
     const call = { method: 'POST', path, body } as const
     const headers = { 'content-type': 'application/json', ...this.#signed(call) }
     const request = { ...call, ...targetOf(url, path), headers, signal }
     const response = await this.#files.request(request)
-    await response.body.dump()
-    return response.statusCode
+    const bytes = await this.#passedReader.read(response.body, sizeOf(response.headers))
+    return { status: response.statusCode, bytes }
   }
 
   /** Finds out which nodes answer, since none may be asked for files. */

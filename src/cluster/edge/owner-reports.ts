@@ -73,7 +73,7 @@ export class OwnerReports {
         const report: EdgeReport = { edge: readName(), streams }
         const body = Buffer.from(JSON.stringify(report))
         const path = `/node/${EDGE_REPORT}`
-        const status = await client.post(owner, path, body, AbortSignal.timeout(CALL_MS))
+        const { status } = await client.post(owner, path, body, AbortSignal.timeout(CALL_MS))
         const isNew = this.#statuses.get(owner) !== status
         this.#statuses.set(owner, status)
         if (status !== 200 && isNew)

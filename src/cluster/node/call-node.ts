@@ -3,12 +3,8 @@
  *
  * @module
  */
-import { Readable } from 'node:stream'
-import { NODE_CALL, type NodeCalls } from '../../auth/node-calls.ts'
 import { isErrorCode, MillraceError } from '../../errors.ts'
-import { PASSED_LIMITS, ResponseReader } from '../edge/node-client.ts'
-
-const reader = new ResponseReader(PASSED_LIMITS)
+import type { NodeClient } from '../edge/node-client.ts'
 
 export interface NodeRequest {
   /** URL of the node, whose path comes before that of the call. */
@@ -19,7 +15,7 @@ export interface NodeRequest {
   readonly timeoutMs: number
 }
 
-/** `callNode` with the secrets of this node. */
+/** `callNode` with the client of this node. */
 export type CallNode = (request: NodeRequest) => Promise<unknown>
 
 /**
@@ -27,32 +23,23 @@ export type CallNode = (request: NodeRequest) => Promise<unknown>
  * @throws {Error} if the node cannot be reached, or does not answer in time
  */
 export async function callNode(
-  calls: NodeCalls,
+  client: Pick<NodeClient, 'post'>,
   { url, call, body, timeoutMs }: NodeRequest,
 ): Promise<unknown> {
-  const path = `/node/${call}`
-  const target = new URL(url)
-  target.pathname = target.pathname.replace(/\/+$/, '') + path
-  const bytes = Buffer.from(JSON.stringify(body))
-  // Without the path of the URL, which a proxy removes.
-  const signed = calls.sign({ method: 'POST', path, body: bytes })
-  const response = await fetch(target, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', [NODE_CALL]: signed },
-    body: bytes,
-    redirect: 'error',
-    signal: AbortSignal.timeout(timeoutMs),
-  })
-  const size = Number(response.headers.get('content-length') ?? 0)
-  const text = (await reader.read(Readable.fromWeb(response.body!), size)).toString()
-  const result = JSON.parse(text) as { readonly code?: unknown; readonly error?: unknown }
-  if (response.ok) return result
-  if (!isErrorCode(result.code)) throw new Error(`the node answers with status ${response.status}`)
+  const text = Buffer.from(JSON.stringify(body))
+  const signal = AbortSignal.timeout(timeoutMs)
+  const { status, bytes } = await client.post(url, `/node/${call}`, text, signal)
+  const result = JSON.parse(bytes.toString()) as {
+    readonly code?: unknown
+    readonly error?: unknown
+  }
+  if (status >= 200 && status < 300) return result
+  if (!isErrorCode(result.code)) throw new Error(`the node answers with status ${status}`)
   throw new MillraceError(result.code, { message: String(result.error) })
 }
 
 /** Whether nobody listens at the address of a node, so that its process is gone. */
 export function isRefused(error: unknown): boolean {
-  const cause = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined
-  return cause?.code === 'ECONNREFUSED'
+  const { code, cause } = (error ?? {}) as { readonly code?: unknown; readonly cause?: unknown }
+  return code === 'ECONNREFUSED' || (cause !== undefined && isRefused(cause))
 }

@@ -4,9 +4,8 @@
  * @module
  */
 import type { FastifyInstance } from 'fastify'
-import type { NodeCalls } from '../../auth/node-calls.ts'
 import { Edge } from '../edge/edge.ts'
-import { NodeClient } from '../edge/node-client.ts'
+import type { NodeClient } from '../edge/node-client.ts'
 import type { OwnerLookup } from '../edge/stream-origin.ts'
 import { createRelay } from '../edge/relay.ts'
 import { OwnerReports } from '../edge/owner-reports.ts'
@@ -15,7 +14,7 @@ import type { PassState, RemoteStreams } from '../../playback/remote-streams.ts'
 
 interface ClusterPlaybackOptions {
   readonly owners: OwnerLookup
-  readonly calls: NodeCalls
+  readonly client: NodeClient
   /** Reads the URL of this node. */
   readonly readUrl: () => string
   /** Maximum size of media in memory. */
@@ -34,9 +33,9 @@ export class ClusterPlayback implements RemoteStreams {
   readonly #reports: OwnerReports
   readonly #reporter: NodeJS.Timeout
 
-  constructor({ calls, readUrl, logger, ...options }: ClusterPlaybackOptions) {
-    this.#client = new NodeClient({ calls })
-    this.#edge = new Edge({ client: this.#client, ...options })
+  constructor({ readUrl, logger, ...options }: ClusterPlaybackOptions) {
+    this.#client = options.client
+    this.#edge = new Edge(options)
     const parts = { edge: this.#edge, client: this.#client }
     const onRefused = (message: string) => logger.warn(message)
     this.#reports = new OwnerReports({ ...parts, readName: readUrl, onRefused })
@@ -73,10 +72,9 @@ export class ClusterPlayback implements RemoteStreams {
       )
   }
 
-  /** Settles when no timer or socket is left. */
-  async close(): Promise<void> {
+  /** Ends its timers. The client stays open. */
+  close(): void {
     clearInterval(this.#reporter)
     this.#edge.close()
-    await this.#client.close()
   }
 }

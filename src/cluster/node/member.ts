@@ -59,7 +59,7 @@ export class ClusterMember implements Cluster {
   constructor(service: LocalService, links = linkNode(service)) {
     const { config, logger, settings, streams, webhooks } = service
     const { role, hls } = config
-    const { node, registry, redis, call, backup, clock, steadyClock, timers } = links
+    const { node, registry, call, backup, clock, steadyClock, timers } = links
     const shared = sharedSettings(settings, steadyClock)
     const registered = new RegisteredStreams({ ...shared, streams })
     this.#ports = new RegisteredPorts({
@@ -120,8 +120,8 @@ export class ClusterMember implements Cluster {
       ...service,
       node,
       registry,
-      redis,
       call,
+      sendCommand: links.sendCommand,
       streams,
       registered,
       ports: this.#ports,
@@ -275,10 +275,10 @@ export class ClusterMember implements Cluster {
   }
 
   #report() {
-    const { node, redis, backup } = this.#links
+    const { node, backup, isRegistryReady } = this.#links
     return {
       node,
-      isRegistryReady: redis.isReady,
+      isRegistryReady: isRegistryReady(),
       ownedStreams: this.#owned.size,
       pendingStreams: this.#owned.pending,
       backup: backup?.report,

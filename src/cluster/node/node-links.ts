@@ -14,8 +14,9 @@ import {
   type Clock,
   type Timers,
 } from '../../timing/clock.ts'
+import { NodeClient } from '../edge/node-client.ts'
 import { RegistryOwners } from '../edge/registry-owners.ts'
-import { CommandReader } from '../registry/node-commands.ts'
+import { CommandReader, sendCommand, type SendCommand } from '../registry/node-commands.ts'
 import { Outboxes } from '../registry/outboxes.ts'
 import { logRegistry, Redis } from '../registry/redis.ts'
 import { Registry } from '../registry/registry.ts'
@@ -35,8 +36,9 @@ export interface NodeLinks {
   /** Clock for dates of media and of stream keys, see `SteadyClock`. */
   readonly steadyClock: Clock
   readonly timers: Timers
-  readonly redis: Pick<Redis, 'command' | 'isReady'>
   readonly registry: Pick<Registry, keyof Registry>
+  readonly isRegistryReady: () => boolean
+  readonly sendCommand: SendCommand
   readonly outboxes: Pick<Outboxes, keyof Outboxes>
   readonly call: CallNode
   readonly probe: Probe
@@ -64,9 +66,10 @@ export function linkNode({ config, logger, settings, calls, urls }: LocalService
   const redis = new Redis({ url: redisUrl })
   const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK, maxStreams })
   const backup = clusterBackup ? new MediaBackup(config, logger, machineClock) : undefined
+  const client = new NodeClient({ calls })
   const playback = new ClusterPlayback({
     owners: new RegistryOwners(registry),
-    calls,
+    client,
     readUrl: () => urls.node,
     maxBytes: cache.maxMib * 1024 * 1024 * REMOTE_SHARE,
     readPlaybackSecrets: () => settings.secrets.playback,
@@ -75,8 +78,9 @@ export function linkNode({ config, logger, settings, calls, urls }: LocalService
   let commands: CommandReader | undefined
   return {
     node,
-    redis,
     registry,
+    isRegistryReady: () => redis.isReady,
+    sendCommand: (...command) => sendCommand(redis, ...command),
     backup,
     playback,
     createEpoch: createId,
@@ -84,7 +88,7 @@ export function linkNode({ config, logger, settings, calls, urls }: LocalService
     steadyClock: systemClock,
     timers: machineTimers,
     outboxes: new Outboxes({ redis }),
-    call: (request) => callNode(calls, request),
+    call: (request) => callNode(client, request),
     probe: probeNode,
     open(onReady, onCommand) {
       redis.on('ready', onReady)
@@ -95,7 +99,8 @@ export function linkNode({ config, logger, settings, calls, urls }: LocalService
       commands.start()
     },
     async close() {
-      await Promise.all([redis.close(), commands?.close(), backup?.close(), playback.close()])
+      playback.close()
+      await Promise.all([redis.close(), commands?.close(), backup?.close(), client.close()])
     },
   }
 }

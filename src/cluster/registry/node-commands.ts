@@ -15,6 +15,9 @@ interface NodeCommand {
   readonly command: unknown
 }
 
+/** Sends a command to a node. */
+export type SendCommand = (node: string, command: unknown) => Promise<void>
+
 /** Unread commands of a node: above that, the oldest are lost. */
 const MAX_UNREAD = 1000
 const UNREAD_MS = 60 * 60 * 1000

@@ -48,7 +48,10 @@ export async function startEdge(
   const url = socketPath === undefined ? edgeOf : 'http://origin'
   const { owners = fixedOwner(url), listIngestNodes = async () => [url] } = cluster
   const isLocal = socketPath !== undefined
-  const client = new NodeClient({ socketPath, calls: isLocal ? undefined : nodeCalls })
+  const client = new NodeClient({
+    ...(isLocal && { socketPathOf: () => socketPath }),
+    calls: isLocal ? undefined : nodeCalls,
+  })
   const edge = new Edge({
     client,
     owners,

@@ -29,7 +29,7 @@ t.test('tells each owner in one call about the viewers of its streams', async (t
       post: async (url, path, body) => {
         sent.push([url, path, JSON.parse(body.toString())])
         if (url === 'http://a') throw new Error('the node is away')
-        return 403
+        return { status: 403, bytes: Buffer.alloc(0) }
       },
     },
     onRefused: (message) => refused.push(message),

@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { NodeCalls } from '../../../src/auth/node-calls.ts'
+import { NodeClient } from '../../../src/cluster/edge/node-client.ts'
 import { callNode } from '../../../src/cluster/node/call-node.ts'
 import { systemClock } from '../../../src/timing/clock.ts'
 
@@ -15,7 +16,9 @@ async function serve(t: Test, answer: (reply: ServerResponse) => void) {
   await once(node.listen(0, '127.0.0.1'), 'listening')
   const url = `http://127.0.0.1:${(node.address() as AddressInfo).port}`
   const calls = new NodeCalls(() => ['c'.repeat(32)], systemClock)
-  return () => callNode(calls, { url, call: 'records', body: {}, timeoutMs: 60_000 })
+  const client = new NodeClient({ calls })
+  t.teardown(() => client.close())
+  return () => callNode(client, { url, call: 'records', body: {}, timeoutMs: 60_000 })
 }
 
 t.test('takes a page of records of some megabytes', async (t) => {

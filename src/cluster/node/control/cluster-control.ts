@@ -6,8 +6,7 @@
  */
 import type { Archive } from '../../../archive/archive.ts'
 import type { CallNode } from '../call-node.ts'
-import type { Redis } from '../../registry/redis.ts'
-import { sendCommand } from '../../registry/node-commands.ts'
+import type { SendCommand } from '../../registry/node-commands.ts'
 import type { RegisteredStream } from '../../registry/registered.ts'
 import type { Registry } from '../../registry/registry.ts'
 import type { StreamControl } from '../../../api/control.ts'
@@ -60,8 +59,8 @@ interface ControlOptions
     Registry,
     'start' | 'update' | 'stop' | 'revokeKey' | 'get' | 'list' | 'listNodes' | 'listLiveNodes'
   >
-  readonly redis: Pick<Redis, 'command'>
   readonly call: CallNode
+  readonly sendCommand: SendCommand
   readonly streams: Pick<Streams, 'find' | 'room'>
   readonly registered: Pick<RegisteredStreams, 'refresh'>
   readonly ports: Pick<RegisteredPorts, 'invalidate'>
@@ -230,7 +229,7 @@ export class ClusterControl implements StreamControl {
    * @returns its record; undefined without an owner that answers
    */
   async #tell(registered: RegisteredStream): Promise<StreamRecord | undefined> {
-    const { redis, call } = this.#options
+    const { call, sendCommand } = this.#options
     const { id, owner, ownerUrl } = registered
     if (owner === undefined) return undefined
     if (this.#isOwn(registered)) {
@@ -240,7 +239,7 @@ export class ClusterControl implements StreamControl {
     const responses = await askRecords(call, ownerUrl, { streamIds: [id], refresh: true })
     if (responses === undefined) {
       // It is in the registry already: an owner that lives learns of it with its next segment at the latest.
-      await sendCommand(redis, owner, { refresh: id }).catch(() => undefined)
+      await sendCommand(owner, { refresh: id }).catch(() => undefined)
     }
     return responses?.get(id)
   }

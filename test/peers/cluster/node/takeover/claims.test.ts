@@ -3,6 +3,7 @@
  */
 import t from 'tap'
 import { systemClock } from '../../../../../src/timing/clock.ts'
+import { NodeClient } from '../../../../../src/cluster/edge/node-client.ts'
 import { callNode } from '../../../../../src/cluster/node/call-node.ts'
 import { NodeCalls } from '../../../../../src/auth/node-calls.ts'
 import { encodeTo, startCluster } from '../../../support/cluster.ts'
@@ -47,8 +48,9 @@ t.test('a call to yield counts for the claim that it names alone', async (t) => 
   const stream = node.findStream('studio')
   const { fence = 0 } = (await cluster.registry.get('studio')) ?? {}
   const calls = new NodeCalls(() => [cluster.clusterSecret], systemClock)
+  const client = new NodeClient({ calls })
   const askToYield = (body: object) =>
-    callNode(calls, { url: node.publicUrl, call: 'yield', body, timeoutMs: 30_000 })
+    callNode(client, { url: node.publicUrl, call: 'yield', body, timeoutMs: 30_000 })
   await t.rejects(askToYield({ stream_id: 'studio' }), { code: 'BODY_INVALID' })
   await askToYield({ stream_id: 'studio', fence: fence - 1 })
   t.equal(node.findStream('studio'), stream, 'of an earlier claim')
