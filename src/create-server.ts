@@ -37,11 +37,11 @@ export function createService(options: ProgramOptions): Promise<Server> {
  * Starts the service with a Unix socket in place of `HTTP_HOST` and `HTTP_PORT`, for workers that serve this port.
  * `announce` is left to the caller, who knows when they do.
  *
- * @param socketPath  in a directory that no other user can open
+ * @param parts.socketPath  in a directory that no other user can open
  * @throws {MillraceError} see `createServer`
  */
-export function createIngest(options: ProgramOptions, socketPath: string): Promise<Server> {
-  return start(options, { socketPath })
+export function createIngest(options: ProgramOptions, parts: ServerParts): Promise<Server> {
+  return start(options, parts)
 }
 
 async function startAlone(options: ProgramOptions, parts: ServerParts = {}): Promise<Server> {
@@ -56,8 +56,10 @@ async function start(options: ProgramOptions, parts: ServerParts): Promise<Serve
     const config = completeSettings(options)
     refuse(config, parts)
     const logger = options.logger ?? openLogger(config)
-    for (const warning of configWarnings(config)) logger.warn(nameSettings(warning))
-    const joinCluster = config.redisUrl === '' ? undefined : await loadCluster()
+    const warnings = parts.isSecondary === true ? [] : configWarnings(config)
+    for (const warning of warnings) logger.warn(nameSettings(warning))
+    const joinCluster =
+      parts.joinCluster ?? (config.redisUrl === '' ? undefined : await loadCluster())
     return await openServer(new Server(config, logger, { ...parts, joinCluster }))
   } catch (error) {
     throw renameIn(error, nameSettings)
@@ -66,10 +68,14 @@ async function start(options: ProgramOptions, parts: ServerParts): Promise<Serve
 
 /** @throws {MillraceError} `CONFIG_INVALID` for settings that do not go with where requests come from */
 function refuse(config: Config, { socketPath, isPortless = false }: ServerParts): void {
-  const { workers } = config.http
-  if (workers > 0 && socketPath === undefined)
+  const { http, ingest } = config
+  if (http.workers > 0 && socketPath === undefined)
     throw invalid(
-      `HTTP_WORKERS is ${workers}: expected 0, since only \`millrace serve\` starts workers`,
+      `HTTP_WORKERS is ${http.workers}: expected 0, since only \`millrace serve\` starts workers`,
+    )
+  if (ingest.workers > 1 && socketPath === undefined)
+    throw invalid(
+      `INGEST_WORKERS is ${ingest.workers}: expected 1, since only \`millrace serve\` starts workers`,
     )
   if (isPortless && config.public.url === '')
     throw invalid('PUBLIC_URL is not set and http is false: expected the URL of the application')

@@ -20,7 +20,7 @@ export async function serve(flags: Flags): Promise<void> {
     const { endEarlierProcess } = await import('../cluster/node/takeover/gone-nodes.ts')
     void endEarlierProcess(config)
   }
-  if (config.http.workers > 0) {
+  if (config.http.workers > 0 || config.ingest.workers > 1) {
     const { serveWithWorkers } = await import('./workers.ts')
     return serveWithWorkers(config, logger, readAgain)
   }

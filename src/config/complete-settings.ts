@@ -84,6 +84,7 @@ const RULES: readonly ((config: Config) => string[])[] = [
   unusedApiHost,
   unsharedPort,
   unsharedSrtPort,
+  unsuitedIngestWorkers,
   incompleteCluster,
   unsuitedStreamPorts,
   incompleteArchive,
@@ -93,9 +94,10 @@ const RULES: readonly ((config: Config) => string[])[] = [
 const MAX_CLUSTER_PORTS = 256
 
 /** An ingest node of a cluster listens on all of `SRT_STREAM_PORTS`, for streams alone. */
-function unsuitedStreamPorts({ redisUrl, role, srt, srtla }: Config): string[] {
+function unsuitedStreamPorts(config: Config): string[] {
+  const { role, srt, srtla } = config
   const range = parsePortRange(srt.streamPorts)
-  if (redisUrl === '' || role === 'edge' || range === undefined) return []
+  if (!isClustered(config) || role === 'edge' || range === undefined) return []
   const { first, last } = range
   if (last - first >= MAX_CLUSTER_PORTS)
     return [
@@ -206,6 +208,19 @@ function unsharedPort({ http: { port, workers } }: Config): string[] {
   return [`HTTP_PORT is 0, HTTP_WORKERS is ${workers}: expected a port that all workers share`]
 }
 
+/** Processes that receive SRT share its port, and are nodes of a cluster of their own. */
+function unsuitedIngestWorkers({ ingest: { workers }, http, srt, redisUrl }: Config): string[] {
+  if (workers === 1) return []
+  const is = `INGEST_WORKERS is ${workers}`
+  const { node } = process.versions
+  return [
+    ...(canReusePort(node) ? [] : [`${is} and this is Node.js ${node}: expected 22.12 or newer`]),
+    ...(redisUrl === '' ? [] : [`${is} and REDIS_URL is set: expected several nodes instead`]),
+    ...(srt.port === 0 ? [`${is} and SRT_PORT is 0: expected a port that all of them share`] : []),
+    ...(http.port === 0 ? [`${is} and HTTP_PORT is 0: expected a port for HTTP_WORKERS`] : []),
+  ]
+}
+
 function unsharedSrtPort({ srt: { reusePort }, redisUrl }: Config): string[] {
   if (!reusePort) return []
   const { node } = process.versions
@@ -215,6 +230,11 @@ function unsharedSrtPort({ srt: { reusePort }, redisUrl }: Config): string[] {
   return [
     'SRT_REUSE_PORT is true and REDIS_URL is not set: expected nodes of a cluster, since each takes encoders of all streams',
   ]
+}
+
+/** Whether streams are in a registry that several processes share. */
+export function isClustered({ redisUrl, ingest }: Pick<Config, 'redisUrl' | 'ingest'>): boolean {
+  return redisUrl !== '' || ingest.workers > 1
 }
 
 /** Values of all secret settings, which no log line may contain. */

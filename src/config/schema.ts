@@ -45,6 +45,7 @@ import {
 } from './setting-types.ts'
 
 /** Smallest values of limits that workers share. */
+export const MIN_ARCHIVE_MIB = 16
 export const MIN_CACHE_MIB = 16
 export const MIN_BUFFERED_MIB = 16
 export const MIN_CONNECTIONS = 16
@@ -349,6 +350,13 @@ export const Config = Type.Object({
       description:
         'maximum payload bitrate of a publisher in Mbit/s, averaged over 5 s; a publisher above it is disconnected; 0: no limit',
     }),
+    workers: Type.Integer({
+      minimum: 1,
+      maximum: 64,
+      default: 1,
+      description:
+        'processes that receive SRT at `SRT_PORT` and share the limits, beside at least one of `HTTP_WORKERS`; above 1 from Node.js 22.12 on, and without `REDIS_URL`',
+    }),
   }),
   cache: Type.Object({
     maxMib: Type.Integer({
@@ -394,7 +402,7 @@ export const Config = Type.Object({
       'token that goes with temporary credentials of the archive; empty: they are permanent',
     ),
     maxMib: Type.Integer({
-      minimum: 16,
+      minimum: MIN_ARCHIVE_MIB,
       maximum: MAX_CACHE_MIB,
       default: 256,
       description:

@@ -25,7 +25,7 @@ import type { StreamOwner, Records } from './records.ts'
 import type { Settings } from './settings-in-use.ts'
 import type { Streams } from './streams.ts'
 
-/** Calling order: `start` when the ports are open, `drain` if need be, then `handOver` and `close`, or `close` alone. */
+/** Calling order: `start` when the ports are open, `drain` if need be, then `handOver`, `settleEnds` and `close`, or `close` alone. */
 export interface Cluster {
   /** The calls of the API, for the streams of all nodes. */
   readonly control: StreamControl
@@ -45,6 +45,8 @@ export interface Cluster {
   /** Calls of other nodes at this one. */
   readonly routes: NodeRoutes
   readonly metrics: readonly MetricFamily<void>[]
+  /** Whether other nodes go on when this one closes, and take what it has. */
+  readonly othersGoOn: boolean
   /** Whether new encoders and streams are refused, since this node goes away. */
   readonly isDraining: boolean
   /** @param url  at which other nodes reach this one */
@@ -52,11 +54,16 @@ export interface Cluster {
   /** Sends the encoders to other nodes one after the other, and takes none any more. */
   drain(): Promise<void>
   /**
-   * Drains, then leaves what it still has to other nodes, which go on with the streams at once.
+   * Drains, then leaves what it still has to other nodes, which go on with the streams at once; where all nodes close, it
+   * only takes no more.
    *
    * @param limitMs  time in which all encoders are sent away
    */
   handOver(limitMs: number): Promise<void>
+  /** Settles when the registry knows of the streams that have ended here, and their webhooks are queued, or in vain. */
+  settleEnds(): Promise<void>
+  /** @returns what those of the other ingest nodes have answered that did so in time */
+  callOthers(call: string, timeoutMs: number): Promise<unknown[]>
   /** Settles when no timer or socket of the cluster is left. */
   close(): Promise<void>
 }

@@ -22,6 +22,7 @@ import { withRemote } from '../playback/remote-streams.ts'
 import { CertificateSource } from '../http/tls/certificate-source.ts'
 import type { Logger } from '../logger.ts'
 import type { Cluster } from './cluster.ts'
+import { mergeMetrics } from './metrics/merge-metrics.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { listenAt, portOf, type HttpAddress } from './open-server.ts'
 import { readProcess } from './process-usage.ts'
@@ -43,9 +44,11 @@ interface HttpServersOptions {
   /** Logger with a limit of its own: holders of `HMAC_SECRET` cause audit lines. */
   readonly auditLogger: Logger
   /** This node in its cluster; default: there is none. */
-  readonly cluster?: Pick<Cluster, 'fenceOf' | 'routes' | 'playback'> | undefined
+  readonly cluster?: Pick<Cluster, 'fenceOf' | 'routes' | 'playback' | 'callOthers'> | undefined
   /** Unix socket for workers in place of `HTTP_HOST` and `HTTP_PORT`, which they serve; default: none. */
   readonly socketPath?: string | undefined
+  /** Whether another process opens `API_PORT` and `METRICS_PORT`; default: false. */
+  readonly isSecondary?: boolean | undefined
   /** Whether `handle` alone takes the requests of `HTTP_PORT`; default: false. */
   readonly isPortless?: boolean | undefined
 }
@@ -58,6 +61,10 @@ const WORKER_LIMITS: HttpLimits = {
   maxConnections: Math.min(10_000, maxOpenConnections()),
   maxBufferedMib: 256,
 }
+
+/** Name of the call for the metrics of another process, and its time limit. */
+const METRICS = 'metrics'
+const METRICS_MS = 2000
 
 /** Lifetime of the playback token of a check. */
 const LOOPBACK_TOKEN_MS = 120_000
@@ -87,11 +94,11 @@ export class HttpServers {
     const { config } = settings
     const metricsParts = {
       metrics: {
-        renderMetrics: () => metrics.render(),
+        renderMetrics: () => this.#renderMetrics(),
         readTokens: () => settings.secrets.metrics,
       },
     }
-    const { journal, socketPath, isPortless = false, cluster } = options
+    const { journal, socketPath, isPortless = false, isSecondary = false, cluster } = options
     const calls = nodeCallsOf(settings)
     const readPlaybackSecrets = () => settings.secrets.playback
     const dashboard = journal && {
@@ -130,7 +137,11 @@ export class HttpServers {
       playbackTokens:
         config.playbackSecret === '' ? undefined : new PlaybackTokens(readPlaybackSecrets),
       ...(socketPath === undefined ? this.#viewerParts() : this.#workerParts()),
-      nodeRoutes: calls && { ...cluster?.routes, [EDGE_REPORT]: takeReport },
+      nodeRoutes: calls && {
+        ...cluster?.routes,
+        [EDGE_REPORT]: takeReport,
+        [METRICS]: async () => ({ text: await metrics.render() }),
+      },
       remote: cluster?.playback,
       ...(!hasApiPort && apiParts),
       // `/` belongs to the application.
@@ -141,7 +152,7 @@ export class HttpServers {
       port: number,
       parts: Partial<AppOptions>,
     ): Listening[] => {
-      if (port === 0) return []
+      if (port === 0 || isSecondary) return []
       const guard = this.#createGuard(INTERNAL_LIMITS)
       return [{ app: this.#build(guard, parts), guard, setting, port }]
     }
@@ -244,6 +255,15 @@ export class HttpServers {
     const own = `${scheme}://${isIPv6(address) ? `[${address}]` : address}:${this.port}`
     const base = isPortless ? config.public.url.replace(/\/+$/, '') : own
     return new URL(`${base}${token ?? ''}/video/${streamId}/master.m3u8`).href
+  }
+
+  /** Metrics of all processes of this service. */
+  async #renderMetrics(): Promise<string> {
+    const { metrics, cluster, settings } = this.#options
+    const own = await metrics.render()
+    if (cluster === undefined || settings.config.ingest.workers === 1) return own
+    const others = await cluster.callOthers(METRICS, METRICS_MS)
+    return mergeMetrics([own, ...others.map((each) => (each as { text: string }).text)])
   }
 
   /** Playback for viewers. */

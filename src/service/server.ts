@@ -85,6 +85,8 @@ export interface CloseOptions {
 export interface ServerParts {
   /** Unix socket for workers in place of `HTTP_HOST` and `HTTP_PORT`, which they serve; default: none. */
   readonly socketPath?: string | undefined
+  /** Whether another process of this service has the ports that are not shared, and tells that it has started. */
+  readonly isSecondary?: boolean | undefined
   /** Default: there is no cluster. */
   readonly joinCluster?: JoinCluster | undefined
   /** Whether `handler` alone takes the requests of `HTTP_PORT`; default: false. */
@@ -121,6 +123,7 @@ export class Server
   readonly #metrics: Metrics
   readonly #http: HttpServers
   readonly #nameSettings: NameSettings
+  readonly #isSecondary: boolean
   #listener: Listener | undefined
   #health: Health | undefined
   #ticker: NodeJS.Timeout | undefined
@@ -131,7 +134,8 @@ export class Server
   /** Constructor for `create-server.ts` only. */
   constructor(config: Config, logger: Logger, parts: ServerParts = {}) {
     super()
-    const { joinCluster, nameSettings = inVariableNames } = parts
+    const { joinCluster, nameSettings = inVariableNames, isSecondary = false } = parts
+    this.#isSecondary = isSecondary
     this.#nameSettings = nameSettings
     this.#settings = new Settings(config)
     this.#logger = limitLines(logger, systemClock)
@@ -145,7 +149,11 @@ export class Server
         const { streamId } = attempt.event
         if (streamId !== undefined) journal?.noteDelivery(streamId, attempt)
       },
-      readOutbox: () => this.#cluster?.outbox,
+      // At the end of all nodes nobody is left to deliver the rest.
+      readOutbox: () =>
+        this.#closing !== undefined && this.#cluster?.othersGoOn === false
+          ? undefined
+          : this.#cluster?.outbox,
     })
     const urlsOf = (stream: LiveStream) =>
       this.#urls.playback(stream.id, this.#streams.formatsOf(stream))
@@ -279,6 +287,7 @@ export class Server
       logger: this.#logger,
       auditLogger: limitLines(logger, systemClock, AUDIT_LIMITS),
       socketPath: parts.socketPath,
+      isSecondary,
       isPortless: parts.isPortless,
       cluster: this.#cluster,
     })
@@ -347,6 +356,7 @@ export class Server
     for (const warning of this.#earlyWarnings ?? []) this.#logger.warn(warning)
     this.#earlyWarnings = undefined
     this.#logger.info(describeCapacity(cache.maxMib, streamSettings(config)))
+    if (this.#isSecondary) return
     const srtla = config.srtla.port === 0 ? {} : { srtla_port: config.srtla.port }
     this.#logger.info({ http: this.publicUrl, srt_port: this.srtPort, ...srtla }, 'listening')
     this.#notifier.serviceStarted(parseUrls(defaultWebhookUrls), {
@@ -459,6 +469,7 @@ export class Server
       this.#pushes.close(FLUSH_MS),
       this.#listener?.close(FLUSH_MS),
       this.#archive?.close(FLUSH_MS),
+      this.#cluster?.settleEnds(),
     ])
     await Promise.all([this.#webhooks.close({ timeoutMs: WEBHOOK_FLUSH_MS }), drained])
     clearInterval(this.#ticker)

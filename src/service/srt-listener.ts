@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../timing/clock.ts'
 import { MillraceError } from '../errors.ts'
+import { isClustered } from '../config/complete-settings.ts'
 import { parseAddressBlocks, parseAddresses, parsePortRange } from '../config/setting-types.ts'
 import { createAdmission, type Admission, type AdmissionOptions } from '../ingest/admission.ts'
 import { createSrtAdmission } from '../ingest/srt-admission.ts'
@@ -45,12 +46,12 @@ interface SrtListenerOptions {
 /** @throws {MillraceError} `ADDRESS_IN_USE`, or `CONFIG_INVALID` for an address that cannot be bound */
 export async function openListener(options: SrtListenerOptions): Promise<Listener> {
   const { settings, publish, read, onWarning } = options
-  const { srt, srtla, redisUrl } = settings.config
+  const { srt, srtla, ingest } = settings.config
   const acceptPublisher = createSrtAdmission(publish, setImmediate)
   const listener = await createListener({
     host: parseAddresses(srt.host),
     port: srt.port,
-    reusePort: srt.reusePort,
+    reusePort: srt.reusePort || ingest.workers > 1,
     latencyMs: srt.latencyMs,
     ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
     accept: async (request, signal) => (await read(request)) ?? acceptPublisher(request, signal),
@@ -60,7 +61,7 @@ export async function openListener(options: SrtListenerOptions): Promise<Listene
     if (srtla.port !== 0)
       await listener.open(srtla.port, true).catch(explainAddress('SRTLA', srt.host, 'SRT_HOST'))
     // In a cluster the encoder of a port may call any node, at any time.
-    const range = redisUrl === '' ? undefined : parsePortRange(srt.streamPorts)
+    const range = isClustered(settings.config) ? parsePortRange(srt.streamPorts) : undefined
     for (let port = range?.first ?? 1; port <= (range?.last ?? 0); port++)
       await listener
         .open(port)

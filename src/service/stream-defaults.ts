@@ -4,6 +4,7 @@
  * @module
  */
 import type { Clock } from '../timing/clock.ts'
+import { isClustered } from '../config/complete-settings.ts'
 import type { Config } from '../config/schema.ts'
 import { parseFormats, parseUrls } from '../config/setting-types.ts'
 import type { Format } from '../hls/file-names.ts'
@@ -55,7 +56,7 @@ export function streamSettings(config: Config) {
     slateAfterSec,
     maxBitrateBps: config.ingest.maxMbps * 1e6 || Infinity,
     // The registry of a cluster knows which streams go on.
-    resume: resumeStreams && config.redisUrl === '',
+    resume: resumeStreams && !isClustered(config),
     hasPlaybackSecret: config.playbackSecret !== '',
     archives: archivesOf(config),
     webhookUrls: parseUrls(config.defaultWebhookUrls),

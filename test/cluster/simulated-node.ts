@@ -124,6 +124,7 @@ export class SimulatedNode {
         },
         // Edges are simulated.
         playback: {} as NodeLinks['playback'],
+        othersGoOn: true,
         open: (_, onCommand) => (this.#onCommand = onCommand),
         close: async () => undefined,
       },

@@ -541,6 +541,23 @@ t.test('SRT_REUSE_PORT needs a cluster, and a Node.js that has it', async (t) =>
   }
 })
 
+t.test('INGEST_WORKERS needs ports to share, one machine, and a Node.js that has it', async (t) => {
+  const given = (options: Partial<GivenSettings>) => () =>
+    completeSettings({ ...SECRETS, ingest: { workers: 2 }, ...options })
+  const cluster = { redisUrl: 'redis://127.0.0.1', clusterSecret: 'c'.repeat(32) }
+  t.throws(given(cluster), { message: /INGEST_WORKERS is 2 and REDIS_URL is set: expected/ })
+  t.throws(given({ srt: { port: 0 } }), { message: /INGEST_WORKERS is 2 and SRT_PORT is 0/ })
+  t.throws(given({ http: { port: 0 } }), { message: /INGEST_WORKERS is 2 and HTTP_PORT is 0/ })
+  t.throws(given({ srt: { streamPorts: '20000-20256' } }), { message: /at most 256 ports/ })
+  if (canReusePort(process.versions.node)) {
+    t.match(given({})(), { ingest: { workers: 2 } })
+  } else {
+    const { node } = process.versions
+    const message = `INGEST_WORKERS is 2 and this is Node.js ${node}: expected 22.12 or newer`
+    t.throws(given({}), { code: 'CONFIG_INVALID', message })
+  }
+})
+
 t.test('a node of a cluster listens on all of SRT_STREAM_PORTS, for streams alone', async (t) => {
   const cluster = { redisUrl: 'redis://127.0.0.1', clusterSecret: 'c'.repeat(32) }
   const given =

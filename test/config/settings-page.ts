@@ -38,6 +38,8 @@ export const GUIDE: Readonly<Record<string, Readonly<Record<string, string>>>> =
     RESUME_STREAMS: 'only the API may bring a stream back after a restart',
     MAX_STREAMS: 'more streams are started, whether they have encoders or not',
     MAX_PUBLISHERS: 'more encoders publish, or fewer should',
+    INGEST_WORKERS:
+      'one core is too little for all encoders: [several processes](production.md#several-processes-for-srt)',
     INGEST_MAX_MBPS: 'a contribution stream is above 100 Mbit/s, or none should be above a few',
   },
   'Backup encoder and slate': {

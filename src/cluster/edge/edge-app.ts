@@ -20,14 +20,17 @@ import type { EdgeStream } from './edge-streams.ts'
 import type { IngestNodes } from './ingest-nodes.ts'
 import type { NodeClient } from './node-client.ts'
 import { createRelay, relay, type Pass } from './relay.ts'
+import type { OwnerLookup } from './stream-origin.ts'
 
 interface EdgeAppOptions extends ApplicationOptions {
   readonly edge: Edge
+  /** Passes on requests; one of a worker signs none. */
   readonly client: NodeClient
+  readonly owners: OwnerLookup
   readonly ingestNodes: IngestNodes
   /** Default: `client`, which knows the nodes that it has asked of late. */
   readonly origin?: { readonly isAway: boolean } | undefined
-  /** Whether the ingest node is this machine's own service, over a Unix socket that only it can open. */
+  /** Whether the ingest nodes are this machine's own service, over Unix sockets that only it can open. */
   readonly isLocal: boolean
   /** Verifies the tokens of viewers; undefined: only public streams are played. */
   readonly playbackTokens?: PlaybackTokens | undefined
@@ -63,7 +66,7 @@ export function buildEdgeApp(options: EdgeAppOptions): FastifyInstance {
   app.addHook('preClose', async () => routes.close())
   const pass: Pass = (request) => ingestNodes.pass(request)
   verifyNodeCalls(app, options.nodeCalls)
-  if (isLocal) passFiles(app, pass)
+  if (isLocal) passFiles(app, options, pass)
   if (isLocal) void app.register(relay, { prefix: '/', pass })
   else relayPages(app, options, pass)
   closeAfterResponses(app, options.guard)
@@ -91,12 +94,20 @@ function relayPages(app: FastifyInstance, options: EdgeAppOptions, pass: Pass): 
   }
 }
 
-/** Passes on files that other nodes ask for, as they have signed it. */
-function passFiles(app: FastifyInstance, pass: Pass): void {
+/** Passes on files that other nodes ask for, as they have signed it, to the ingest process that has the stream. */
+function passFiles(
+  app: FastifyInstance,
+  { client, owners }: Pick<EdgeAppOptions, 'client' | 'owners'>,
+  pass: Pass,
+): void {
   const send = createRelay(app)
   for (const url of ['/video/:stream_id/:file', '/t/:token/video/:stream_id/:file']) {
-    app.get(url, (request, reply) =>
-      send(request, reply, (passed) => pass({ ...passed, isFile: true })),
+    app.get<{ Params: { stream_id: string } }>(url, (request, reply) =>
+      send(request, reply, async (passed) => {
+        const owner = await owners.find(request.params.stream_id)
+        const file = { ...passed, isFile: true }
+        return owner === undefined ? pass(file) : client.pass(owner.url, file)
+      }),
     )
   }
 }

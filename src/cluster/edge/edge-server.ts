@@ -21,8 +21,14 @@ import { fixedOwner } from './stream-origin.ts'
 import { OriginWatch } from './origin-watch.ts'
 import { OwnerReports } from './owner-reports.ts'
 import { MillraceError } from '../../errors.ts'
-import { WORKER_REPORTS, type WorkerReport } from '../../service/viewers/worker-reports.ts'
+import {
+  NO_CLIENTS,
+  WORKER_REPORTS,
+  type StreamAudience,
+  type WorkerReport,
+} from '../../service/viewers/worker-reports.ts'
 import { HttpGuard } from '../../http/guard/http-guard.ts'
+import type { HttpReport } from '../../http/guard/http-report.ts'
 import { CertificateSource } from '../../http/tls/certificate-source.ts'
 import { openLogger, type Logger } from '../../logger.ts'
 import { listenAt, openServer, portOf, type ProgramOptions } from '../../service/open-server.ts'
@@ -47,7 +53,7 @@ export async function createEdgeServer(
   return server
 }
 
-/** Starts an edge of this machine's ingest process, which alone tells the log that clients can reach the service. */
+/** Starts an edge of this machine's ingest processes, of which the first one alone tells the log that clients can reach the service. */
 export async function createWorker(
   options: ProgramOptions,
   cluster?: EdgeCluster,
@@ -79,8 +85,11 @@ export class EdgeServer {
   readonly #settings: Settings
   readonly #logger: Logger
   readonly #client: NodeClient
-  /** Whether the origin is this machine's own service, over a Unix socket. */
+  /** Passes on requests of clients. */
+  readonly #passing: NodeClient
+  /** Whether the origin is this machine's own service, over Unix sockets. */
   readonly #isLocal: boolean
+  readonly #listIngestNodes: EdgeCluster['listIngestNodes']
   readonly #edge: Edge
   /** Undefined for an edge that other nodes do not know. */
   readonly #ownerReports: OwnerReports | undefined
@@ -97,13 +106,16 @@ export class EdgeServer {
   constructor(config: Config, logger: Logger, cluster?: EdgeCluster) {
     const settings = new Settings(config)
     const socketPath = /^unix:(.+)$/.exec(config.edgeOf)?.[1]
-    const isLocal = socketPath !== undefined
+    const socketPathOf = socketPath === undefined ? cluster?.socketPathOf : () => socketPath
+    const isLocal = socketPathOf !== undefined
     const nodeCalls = nodeCallsOf(settings)
-    // The ingest process is no other node.
+    // A single ingest process is no other node.
     const client = new NodeClient({
-      ...(isLocal && { socketPathOf: () => socketPath }),
-      calls: isLocal ? undefined : nodeCalls,
+      socketPathOf,
+      calls: socketPath === undefined ? nodeCalls : undefined,
     })
+    // A signature would make a client of a worker a node.
+    const passing = isLocal ? new NodeClient({ socketPathOf }) : client
     const {
       owners,
       listIngestNodes,
@@ -117,7 +129,9 @@ export class EdgeServer {
     this.#leaveCluster = close
     this.#certificates = config.tls.cert === '' ? undefined : new CertificateSource(config.tls)
     this.#client = client
+    this.#passing = passing
     this.#isLocal = isLocal
+    this.#listIngestNodes = listIngestNodes
     this.#edge = new Edge({ client, owners, maxBytes, readPlaybackSecrets })
     this.#origin =
       cluster === undefined && !isLocal
@@ -125,16 +139,17 @@ export class EdgeServer {
         : undefined
     const onRefused = (message: string) => logger.warn(message)
     const readName = () => config.nodeUrl || `${hostname()}:${this.port}`
-    this.#ownerReports = client.signs
+    this.#ownerReports = passing.signs
       ? new OwnerReports({ edge: this.#edge, client, readName, onRefused })
       : undefined
     const uncachedMemory = uncachedMemoryBeside((id) => this.#edge.memory.findStream(id))
     this.#guard = new HttpGuard({ limits: config.http, uncachedMemory, clock: systemClock, logger })
     this.#app = buildEdgeApp({
       edge: this.#edge,
-      client,
+      client: passing,
+      owners,
       origin: this.#origin,
-      ingestNodes: new IngestNodes({ client, list: listIngestNodes }),
+      ingestNodes: new IngestNodes({ client: passing, list: listIngestNodes }),
       isLocal,
       nodeCalls,
       onSent: ({ id }, name, sizeBytes) => this.#edge.audience.addSent(id, name, sizeBytes),
@@ -182,7 +197,7 @@ export class EdgeServer {
     await this.#app.close()
     this.#closing.abort()
     this.#edge.close()
-    await Promise.all([this.#client.close(), this.#leaveCluster()])
+    await Promise.all([this.#client.close(), this.#passing.close(), this.#leaveCluster()])
   }
 
   /** Closes the port at once, with all connections. */
@@ -198,11 +213,25 @@ export class EdgeServer {
     if (this.#origin === undefined) this.#client.probe()
     else void this.#origin.probe()
     this.#ownerReports?.send(streams)
-    if (!this.#isLocal) return
-    const report: WorkerReport = { worker: `${process.pid}`, http, streams }
-    const body = Buffer.from(JSON.stringify(report))
-    const sent = this.#client.post(LOCAL_URL, WORKER_REPORTS, body, this.#closing.signal)
-    void sent.catch(() => undefined)
+    if (this.#isLocal) void this.#reportTo(http, streams).catch(() => undefined)
+  }
+
+  /** Tells each ingest process about viewers of its streams, and the first one about all clients. */
+  async #reportTo(http: HttpReport, streams: WorkerReport['streams']): Promise<void> {
+    const [first, ...others] = await this.#listIngestNodes()
+    const audiences = new Map<string | undefined, Record<string, StreamAudience>>([[first, {}]])
+    for (const [streamId, audience] of Object.entries(streams)) {
+      const owner =
+        others.length === 0 ? first : await this.#edge.findOwner(streamId).catch(() => undefined)
+      audiences.set(owner, { ...audiences.get(owner), [streamId]: audience })
+    }
+    const worker = `${process.pid}`
+    const sent = [...audiences].map(([url, own]) => {
+      const report: WorkerReport = { worker, http: url === first ? http : NO_CLIENTS, streams: own }
+      const body = Buffer.from(JSON.stringify(report))
+      return url && this.#passing.post(url, WORKER_REPORTS, body, this.#closing.signal)
+    })
+    await Promise.all(sent)
   }
 }
 

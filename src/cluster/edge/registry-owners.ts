@@ -15,6 +15,8 @@ export interface EdgeCluster {
   readonly owners: OwnerLookup
   /** See `IngestNodesOptions`. */
   readonly listIngestNodes: () => Promise<readonly string[]>
+  /** Given where the nodes are processes of this machine, see `NodeClientOptions`: the edge is the service to its clients. */
+  readonly socketPathOf?: (host: string) => string
   /** Called when the edge has closed. */
   readonly close?: () => Promise<void>
 }

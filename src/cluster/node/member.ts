@@ -213,22 +213,39 @@ export class ClusterMember implements Cluster {
     return this.#owned.stop(stream, reason, (run) => this.outbox.announce(run, end))
   }
 
+  get othersGoOn(): boolean {
+    return this.#links.othersGoOn
+  }
+
   get isDraining(): boolean {
     return this.#isOver || this.#drain.hasBegun
   }
 
-  drain(limitMs?: number): Promise<void> {
-    return this.#drain.run(limitMs)
+  async drain(limitMs?: number): Promise<void> {
+    if (this.#links.othersGoOn) await this.#drain.run(limitMs)
   }
 
   async handOver(limitMs: number): Promise<void> {
     await this.drain(limitMs)
     this.#isOver = true
     await this.#adoption.stop()
+    if (!this.#links.othersGoOn) return
     const timeoutMs = HAND_OVER_MS
     await Promise.all([this.#owned.handOver(timeoutMs), this.#webhooks.close({ timeoutMs })])
     await this.outbox.flush(timeoutMs)
     await this.#lease.leave()
+  }
+
+  async settleEnds(): Promise<void> {
+    await this.#owned.handOver(HAND_OVER_MS)
+  }
+
+  async callOthers(call: string, timeoutMs: number): Promise<unknown[]> {
+    const { node, registry, call: callNode } = this.#links
+    const others = (await registry.listLiveNodes()).filter((each) => each.node !== node)
+    const calls = others.map(({ url }) => callNode({ url, call, body: {}, timeoutMs }))
+    const settled = await Promise.allSettled(calls)
+    return settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
   }
 
   async close(): Promise<void> {

@@ -21,7 +21,7 @@ import { Outboxes } from '../registry/outboxes.ts'
 import { logRegistry, Redis } from '../registry/redis.ts'
 import { Registry } from '../registry/registry.ts'
 import { MediaBackup } from './backup/media-backup.ts'
-import { callNode, type CallNode } from './call-node.ts'
+import { callNode, type CallNode, type NodeRequest } from './call-node.ts'
 import { ClusterPlayback } from './cluster-playback.ts'
 import { probeNode, type Probe } from './takeover/gone-nodes.ts'
 
@@ -45,6 +45,8 @@ export interface NodeLinks {
   /** Undefined without `CLUSTER_BACKUP`. */
   readonly backup: Pick<MediaBackup, 'follow' | 'flush' | 'read' | 'report'> | undefined
   readonly playback: RemoteStreams
+  /** Whether other nodes go on when this one closes, and take its streams; otherwise these end. */
+  readonly othersGoOn: boolean
   /**
    * Begins to connect.
    *
@@ -60,36 +62,27 @@ export interface NodeLinks {
 const REMOTE_SHARE = 1 / 4
 
 /** Links of this process, by Redis and HTTP. */
-export function linkNode({ config, logger, settings, calls, urls }: LocalService): NodeLinks {
-  const { redisUrl, maxStreams, clusterBackup, cache } = config
-  const node = createId()
+export function linkNode(service: LocalService): NodeLinks {
+  const { config, logger, calls } = service
+  const { redisUrl, maxStreams, clusterBackup } = config
   const redis = new Redis({ url: redisUrl })
   const registry = new Registry({ redis, sequenceClock: SEQUENCE_CLOCK, maxStreams })
   const backup = clusterBackup ? new MediaBackup(config, logger, machineClock) : undefined
   const client = new NodeClient({ calls })
-  const playback = new ClusterPlayback({
-    owners: new RegistryOwners(registry),
-    client,
-    readUrl: () => urls.node,
-    maxBytes: cache.maxMib * 1024 * 1024 * REMOTE_SHARE,
-    readPlaybackSecrets: () => settings.secrets.playback,
-    logger,
-  })
+  const playback = playbackOver(service, registry, client)
+  const common = commonLinks(client)
+  const { node } = common
   let commands: CommandReader | undefined
   return {
-    node,
+    ...common,
     registry,
     isRegistryReady: () => redis.isReady,
     sendCommand: (...command) => sendCommand(redis, ...command),
     backup,
     playback,
-    createEpoch: createId,
-    clock: machineClock,
-    steadyClock: systemClock,
-    timers: machineTimers,
     outboxes: new Outboxes({ redis }),
-    call: (request) => callNode(client, request),
     probe: probeNode,
+    othersGoOn: true,
     open(onReady, onCommand) {
       redis.on('ready', onReady)
       logRegistry(redis, logger.child({ node }))
@@ -102,6 +95,34 @@ export function linkNode({ config, logger, settings, calls, urls }: LocalService
       playback.close()
       await Promise.all([redis.close(), commands?.close(), backup?.close(), client.close()])
     },
+  }
+}
+
+/** Streams of other nodes, whose media takes memory beside that of this one. */
+export function playbackOver(
+  { config, settings, urls, logger }: LocalService,
+  registry: Pick<Registry, 'get'>,
+  client: NodeClient,
+): ClusterPlayback {
+  return new ClusterPlayback({
+    owners: new RegistryOwners(registry),
+    client,
+    readUrl: () => urls.node,
+    maxBytes: config.cache.maxMib * 1024 * 1024 * REMOTE_SHARE,
+    readPlaybackSecrets: () => settings.secrets.playback,
+    logger,
+  })
+}
+
+/** What has nothing to do with the registry. */
+export function commonLinks(client: NodeClient) {
+  return {
+    node: createId(),
+    createEpoch: createId,
+    clock: machineClock,
+    steadyClock: systemClock,
+    timers: machineTimers,
+    call: (request: NodeRequest) => callNode(client, request),
   }
 }
 

@@ -54,7 +54,7 @@ export interface SequenceClock {
   readonly discontinuitiesPerSec: number
 }
 
-const LEASE_MS = 2000
+export const LEASE_MS = 2000
 const MAX_STREAMS = 100_000
 const MAX_FLOORS = 100_000
 const MAX_NODES = 1000

@@ -5,6 +5,8 @@
  */
 import type { Config } from '../../config/schema.ts'
 import type { ErrorCode } from '../../errors.ts'
+import type { Outboxes } from '../registry/outboxes.ts'
+import type { Registry } from '../registry/registry.ts'
 
 /** Commands of the program that run the children. */
 export const INGEST_COMMAND = 'ingest-process'
@@ -15,8 +17,10 @@ export interface ChildOptions {
   /** For log lines. */
   readonly name: string
   readonly config: Config
-  /** Unix socket between the ingest process and the workers. */
+  /** Unix socket between an ingest process and the others: its own, or the first one's. */
   readonly socketPath: string
+  /** Whether it is an ingest process beside the first one. */
+  readonly isSecondary: boolean
 }
 
 /** Message to a child. */
@@ -31,6 +35,15 @@ export type Order =
   | { readonly type: 'stop'; readonly drainMs: number }
   /** Close the ports and nothing else, see `Server.abandon`. */
   | { readonly type: 'abandon' }
+  /** Answer of the registry. */
+  | {
+      readonly type: 'registry'
+      readonly id: number
+      readonly result?: unknown
+      readonly failure?: { readonly code: ErrorCode; readonly message: string }
+    }
+  /** Command of another node, see `node-commands.ts`. */
+  | { readonly type: 'command'; readonly command: unknown }
 
 /** Message from a child. */
 export type ChildNotice =
@@ -41,6 +54,16 @@ export type ChildNotice =
   | { readonly type: 'reloaded' }
   /** Nothing has changed. */
   | { readonly type: 'refused'; readonly failure: Failure }
+
+export type RegistryCallName = keyof Registry | `outboxes.${keyof Outboxes}` | 'command'
+
+/** Call of a child at the registry of the supervisor. */
+export interface RegistryCall {
+  readonly type: 'registry'
+  readonly id: number
+  readonly name: RegistryCallName
+  readonly args: readonly unknown[]
+}
 
 export interface Failure {
   /** Undefined: no error for users. */

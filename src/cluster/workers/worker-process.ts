@@ -1,5 +1,5 @@
 /**
- * Worker process: an edge of the ingest process, over its Unix socket.
+ * Worker process: an edge of the ingest processes, over their Unix sockets.
  *
  * @module
  */
@@ -14,9 +14,12 @@ import {
 } from '../../config/schema.ts'
 import { openLogger } from '../../logger.ts'
 import { createWorker } from '../edge/edge-server.ts'
+import type { EdgeCluster } from '../edge/registry-owners.ts'
+import type { ProgramOptions } from '../../service/open-server.ts'
 import { replaceSettings, startProgram } from '../../service/service-process.ts'
 import type { ChildOptions } from './messages.ts'
 import { runChild, type ChildRole } from './run-child.ts'
+import { socketBeside } from './socket-directory.ts'
 
 /** Nice value: where processors are short, a third of the time slices of the ingest process, which must not lose packets. */
 const WORKER_PRIORITY = 5
@@ -27,8 +30,11 @@ async function startWorker({ name, config, socketPath }: ChildOptions): Promise<
   // Only a privileged process may lower its nice value.
   if (getPriority() < WORKER_PRIORITY) setPriority(WORKER_PRIORITY)
   const logger = openLogger(config).child({ process: name })
-  const own = { ...workerConfig(config), edgeOf: `unix:${socketPath}` }
-  const service = await startProgram(createWorker, own, logger)
+  const isOfOne = config.ingest.workers === 1
+  const own = { ...workerConfig(config), edgeOf: isOfOne ? `unix:${socketPath}` : '' }
+  const ingest = isOfOne ? undefined : await openIngest(socketPath)
+  const create = (options: ProgramOptions) => createWorker(options, ingest)
+  const service = await startProgram(create, own, logger)
   const { server } = service
   return {
     reload: (next) => replaceSettings(service, next),
@@ -40,12 +46,26 @@ async function startWorker({ name, config, socketPath }: ChildOptions): Promise<
   }
 }
 
+/** Ingest processes and the owners of streams, as the registry of the supervisor has them. */
+async function openIngest(socketPath: string): Promise<EdgeCluster> {
+  const [{ RegistryOwners }, { RegistryClient }] = await Promise.all([
+    import('../edge/registry-owners.ts'),
+    import('./registry-client.ts'),
+  ])
+  const { registry } = new RegistryClient()
+  return {
+    owners: new RegistryOwners(registry),
+    listIngestNodes: async () => (await registry.listLiveNodes()).map(({ url }) => url).toSorted(),
+    socketPathOf: (host) => socketBeside(socketPath, host),
+  }
+}
+
 /** Runs until the supervisor says otherwise, or is gone. */
 export function runWorker(): void {
   runChild(startWorker)
 }
 
-/** Part of `CACHE_MAX_MIB` that each worker may use, besides the ingest process. */
+/** Part of `CACHE_MAX_MIB` that each worker may use, besides the ingest processes. */
 const CACHE_PART = 1 / 4
 
 /** Settings of one of several workers: its share of what the settings allow all of them. */

@@ -73,6 +73,7 @@ export async function startEdge(
     ...{
       edge,
       client,
+      owners,
       ingestNodes,
       isLocal,
       playbackTokens,

@@ -23,7 +23,7 @@ function createChild() {
     connected: true,
     send: (order: Order) => void sent.push(order),
   })
-  const options = { name: 'worker-1', config: OLD, socketPath: '/nowhere' }
+  const options = { name: 'worker-1', config: OLD, socketPath: '/nowhere', isSecondary: false }
   return { process, sent, child: new Child(process as unknown as ChildProcess, options) }
 }
 
