@@ -337,8 +337,7 @@ export class LivePlaylist {
       targetDurationSec: targetSec,
       mediaSequence: oldest?.mediaSequence ?? 0,
       discontinuitySequence: oldest?.discontinuitySequence ?? 0,
-      // With the tag, video.js begins at any part, in the middle of a GOP.
-      independentSegments: isIndependent && lowLatency === undefined,
+      independentSegments: isIndependent,
       ended: this.#ended,
       skippedSegments: skipped,
       lowLatency,

@@ -108,7 +108,8 @@ export class PlaylistWindow {
   /**
    * EXT-X-INDEPENDENT-SEGMENTS, which applies to every listed segment (RFC 8216bis 4.4.2.1): the tag is absent while
    * the playlist lists a segment that cannot be decoded alone. Unlike EXT-X-TARGETDURATION (6.2.1), the tag may change;
-   * hls.js and Shaka ignore it.
+   * hls.js and Shaka ignore it. Without it http-streaming 3.17 fetches an independent part again where its buffer ends
+   * there (`chooseNextRequest_`), until it excludes the playlist.
    */
   get isIndependent(): boolean {
     return this.#summarize().isIndependent
