@@ -1,6 +1,6 @@
 /**
  * Facts about the SRT connection of an encoder: latency against round-trip time, and packets that could not be
- * repaired, decrypted or buffered.
+ * repaired, decrypted or buffered; and lines that a bonded encoder has lost.
  *
  * Sans-IO: `observe` takes the counters of the connection 4 times a second.
  *
@@ -17,6 +17,9 @@ const WINDOW_SEC = WINDOW_US / 1e6
 /** Number of samples, usually over 5 s, whose minimum is the steady round-trip time. */
 const RTT_SAMPLES = 6
 
+/** Number of samples, over 15 s: a line that goes on from another port counts twice for up to 10 s. */
+const LINE_SAMPLES = 16
+
 type SrtReport = ConnectionReport & SrtCounters
 
 interface Sample {
@@ -30,6 +33,10 @@ export class LinkMonitor {
   readonly #samples: Sample[] = []
   /** Latest `RTT_SAMPLES` round-trip times, oldest first. */
   readonly #rttsMs: number[] = []
+  /** Latest `LINE_SAMPLES` numbers of lines, oldest first. */
+  readonly #lineCounts: number[] = []
+  /** Most lines that the encoder has had for that long. */
+  #mostLines = 0
   #latency: readonly WarningFact[] = []
   #facts: readonly WarningFact[] = []
 
@@ -43,7 +50,11 @@ export class LinkMonitor {
     // The RTT is measured only while packets arrive. It is 100 ms before the first packet, and stale after the last.
     const isMeasured = last !== undefined && report.packetsReceived !== last.report.packetsReceived
     if (isMeasured) this.#observeLatency(report)
-    this.#facts = [...this.#latency, ...this.#countLosses(report, nowUs)]
+    this.#facts = [
+      ...this.#latency,
+      ...this.#countLines(report),
+      ...this.#countLosses(report, nowUs),
+    ]
     return this.#facts
   }
 
@@ -53,6 +64,16 @@ export class LinkMonitor {
     if (this.#rttsMs.length < RTT_SAMPLES) return
     const steadyRttMs = Math.min(...this.#rttsMs)
     this.#latency = [{ code: 'LATENCY_TOO_LOW', latencyMs, rttMs, steadyRttMs }]
+  }
+
+  #countLines({ lines }: PublisherReport): WarningFact[] {
+    if (lines === undefined) return []
+    this.#lineCounts.push(lines.length)
+    if (this.#lineCounts.length > LINE_SAMPLES) {
+      this.#lineCounts.shift()
+      this.#mostLines = Math.max(this.#mostLines, Math.min(...this.#lineCounts))
+    }
+    return [{ code: 'LINE_GONE', gone: this.#mostLines - lines.length, lines: this.#mostLines }]
   }
 
   #countLosses(report: SrtReport, nowUs: number): WarningFact[] {

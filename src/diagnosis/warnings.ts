@@ -315,6 +315,11 @@ export const WARNINGS = {
 
   // The SRT connection of an encoder.
 
+  LINE_GONE: rule<{ gone: number; lines: number }>({
+    begins: ({ gone }) => gone > 0,
+    message: ({ gone, lines }) =>
+      `${gone} of the encoder's ${lines} lines ${gone === 1 ? 'is' : 'are'} gone. Viewers notice it if the others cannot carry the bitrate. Check its modem, cable or network.`,
+  }),
   LATENCY_TOO_LOW: rule<{ latencyMs: number; rttMs: number; steadyRttMs: number }>({
     begins: ({ latencyMs, steadyRttMs }) => !isEnough(latencyMs, MIN_ROUND_TRIPS, steadyRttMs),
     ends: ({ latencyMs, steadyRttMs }) => isEnough(latencyMs, ADVISED_ROUND_TRIPS, steadyRttMs),

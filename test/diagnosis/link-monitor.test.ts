@@ -2,10 +2,15 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { ActiveWarnings } from '../../src/diagnosis/active-warnings.ts'
 import { LinkMonitor } from '../../src/diagnosis/link-monitor.ts'
-import type { ConnectionReport, SrtCounters } from '../../src/api/records.ts'
+import type { ConnectionReport, LineReport, SrtCounters } from '../../src/api/records.ts'
 import { PUBLISHER_REPORT } from '../stream/publisher-report.ts'
 
 const SEC = 1_000_000
+
+const { remote, bitrateBps, bytesReceived, packetsReceived, packetsRetransmitted } =
+  PUBLISHER_REPORT
+const counters = { bytesReceived, packetsReceived, packetsRetransmitted }
+const LINE: LineReport = { line: 1, remote, bitrateBps, ...counters }
 
 /** Interval of `LiveStream.tick`. */
 const TICK_US = 250_000
@@ -57,6 +62,19 @@ t.test('a line without losses, or with losses that are repaired, has no warning'
   run(60, { rttMs: 29, packetsLost: 100, packetsRetransmitted: 130, packetsReceived: 1030 })
   t.strictSame(held(), [])
   t.strictSame(begun, [])
+})
+
+t.test('warns of a line that is gone, but not of one that goes on from another port', async (t) => {
+  const { run, held, warnings } = watch()
+  const lines = (count: number) => ({ lines: Array<LineReport>(count).fill(LINE) })
+  run(20, lines(2))
+  run(10, lines(3))
+  run(20, lines(2))
+  t.strictSame(held(), [])
+  run(1, lines(1))
+  t.match(warnings.list, [{ code: 'LINE_GONE', message: /^1 of the encoder's 2 lines is gone\./ }])
+  run(1, lines(2))
+  t.strictSame(held(), [])
 })
 
 t.test('warns of a latency below four round trips after 5 s', async (t) => {

@@ -53,6 +53,7 @@ const LARGEST: { readonly [Code in WarningCode]: readonly Omit<FactOf<Code>, 'co
   ],
   ARCHIVE_BEHIND: [{ lagSec: DAY_SEC }],
   ARCHIVE_GAPS: [{ gapSec: DAY_SEC }],
+  LINE_GONE: [{ gone: 7, lines: 8 }],
   KEY_EXPIRING: [{ leftSec: 600 }, { leftSec: -1 }],
   NO_PAT: [{}],
   NO_PMT: [{ programNumbers }, { programNumbers: [7] }],
