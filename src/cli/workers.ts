@@ -1,5 +1,5 @@
 /**
- * `serve` with `HTTP_WORKERS`.
+ * `serve` with `HTTP_WORKERS` or `INGEST_WORKERS`.
  *
  * @module
  */

@@ -127,7 +127,9 @@ export class HttpServers {
     }
     const hasApiPort = config.apiPort !== 0
     this.#options = options
-    this.edges = new Edges(streams, systemClock)
+    this.edges = new Edges(streams, systemClock, (streamId, viewers) =>
+      cluster?.playback.countViewers(streamId, viewers),
+    )
     const takeReport = async (body: unknown) => {
       this.edges.take(body)
       return {}
@@ -140,7 +142,7 @@ export class HttpServers {
       nodeRoutes: calls && {
         ...cluster?.routes,
         [EDGE_REPORT]: takeReport,
-        [METRICS]: async () => ({ text: await metrics.render() }),
+        [METRICS]: () => this.#readMetrics(),
       },
       remote: cluster?.playback,
       ...(!hasApiPort && apiParts),
@@ -259,11 +261,19 @@ export class HttpServers {
 
   /** Metrics of all processes of this service. */
   async #renderMetrics(): Promise<string> {
-    const { metrics, cluster, settings } = this.#options
-    const own = await metrics.render()
-    if (cluster === undefined || settings.config.ingest.workers === 1) return own
+    const { cluster, settings } = this.#options
+    const own = await this.#readMetrics()
+    if (cluster === undefined || settings.config.ingest.workers === 1) return own.text
     const others = await cluster.callOthers(METRICS, METRICS_MS)
-    return mergeMetrics([own, ...others.map((each) => (each as { text: string }).text)])
+    return mergeMetrics([own, ...(others as (typeof own)[])])
+  }
+
+  /** Metrics of this process, which other nodes know by its URL. */
+  async #readMetrics() {
+    const { metrics, settings } = this.#options
+    const { nodeUrl } = settings.config
+    const process = nodeUrl === '' ? '' : new URL(nodeUrl).hostname
+    return { process, text: await metrics.render() }
   }
 
   /** Playback for viewers. */

@@ -1,6 +1,6 @@
 /**
- * Calls that nodes make to each other: `POST /node/{call}` with a JSON body. Requests that no node has signed find no
- * route.
+ * Calls that nodes make to each other: `POST /node/{call}` with a JSON body. Requests that no node has signed as its own
+ * find no route.
  *
  * @module
  */
@@ -18,7 +18,9 @@ interface NodeRoutesOptions {
 
 export const nodeRoutes: FastifyPluginAsync<NodeRoutesOptions> = async (app, { routes }) => {
   app.addHook('onRequest', async (request) => {
-    if (nodeCallOf(request.raw) === undefined) throw new MillraceError('ROUTE_NOT_FOUND')
+    const call = nodeCallOf(request.raw)
+    const isOwn = call !== undefined && call.client === undefined
+    if (!isOwn) throw new MillraceError('ROUTE_NOT_FOUND')
   })
   readBodies(app, parseJson)
   for (const [name, handle] of Object.entries(routes)) {

@@ -66,7 +66,7 @@ t.test('a line without losses, or with losses that are repaired, has no warning'
 
 t.test('warns of a line that is gone, but not of one that goes on from another port', async (t) => {
   const { run, held, warnings } = watch()
-  const lines = (count: number) => ({ lines: Array<LineReport>(count).fill(LINE) })
+  const lines = (count: number) => ({ lines: Array.from({ length: count }, () => LINE) })
   run(20, lines(2))
   run(10, lines(3))
   run(20, lines(2))

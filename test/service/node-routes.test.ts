@@ -42,8 +42,11 @@ t.test('answers the calls of nodes, and refuses all others', async (t) => {
   }
   const json = { 'content-type': 'application/json' }
   t.equal(await post(json, '{}'), 404, 'unsigned')
-  const signed = calls.sign({ method: 'POST', path: '/node/echo', body: Buffer.from('{}') })
+  const echo = { method: 'POST', path: '/node/echo', body: Buffer.from('{}') }
+  const signed = calls.sign(echo)
   t.equal(await post({ ...json, 'millrace-call': signed }, '{"a":1}'), 403, 'another body')
+  const passedOn = calls.sign({ ...echo, client: '192.0.2.1' })
+  t.equal(await post({ ...json, 'millrace-call': passedOn }, '{}'), 404, 'of a client')
 })
 
 t.test('tells a node that is gone from one that does not answer', async (t) => {

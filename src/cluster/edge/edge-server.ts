@@ -149,7 +149,11 @@ export class EdgeServer {
       client: passing,
       owners,
       origin: this.#origin,
-      ingestNodes: new IngestNodes({ client: passing, list: listIngestNodes }),
+      ingestNodes: new IngestNodes({
+        client: passing,
+        list: listIngestNodes,
+        isOrdered: isLocal,
+      }),
       isLocal,
       nodeCalls,
       onSent: ({ id }, name, sizeBytes) => this.#edge.audience.addSent(id, name, sizeBytes),
@@ -223,13 +227,16 @@ export class EdgeServer {
     for (const [streamId, audience] of Object.entries(streams)) {
       const owner =
         others.length === 0 ? first : await this.#edge.findOwner(streamId).catch(() => undefined)
-      audiences.set(owner, { ...audiences.get(owner), [streamId]: audience })
+      const own = audiences.get(owner) ?? {}
+      own[streamId] = audience
+      audiences.set(owner, own)
     }
     const worker = `${process.pid}`
-    const sent = [...audiences].map(([url, own]) => {
+    const sent = [...audiences].map(async ([url, own]) => {
+      if (url === undefined) return
       const report: WorkerReport = { worker, http: url === first ? http : NO_CLIENTS, streams: own }
       const body = Buffer.from(JSON.stringify(report))
-      return url && this.#passing.post(url, WORKER_REPORTS, body, this.#closing.signal)
+      await this.#passing.post(url, WORKER_REPORTS, body, this.#closing.signal)
     })
     await Promise.all(sent)
   }

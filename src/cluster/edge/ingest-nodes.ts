@@ -37,10 +37,12 @@ interface IngestNodesOptions {
   readonly client: Pick<NodeClient, 'pass'>
   /** Lists the URLs of live ingest nodes; rejects when the registry cannot say. */
   readonly list: () => Promise<readonly string[]>
+  /** Whether the list begins with the node to prefer; default: it is the one that has answered last. */
+  readonly isOrdered?: boolean
   readonly clock?: Pick<Clock, 'nowUs'> | undefined
 }
 
-/** Prefers the node that has answered last, where sessions of the dashboard are, until it fails. */
+/** Prefers one node, where sessions of the dashboard are, until it fails. */
 export class IngestNodes {
   readonly #options: IngestNodesOptions
   readonly #failed = new LRUCache<string, true>({ max: MAX_FAILED, ttl: FAILED_MS })
@@ -97,7 +99,8 @@ export class IngestNodes {
   }
 
   #candidates(): readonly string[] {
-    const [live, last] = [this.#live, this.#last]
+    const live = this.#live
+    const last = this.#options.isOrdered === true ? undefined : this.#last
     const isLive = last !== undefined && live.includes(last)
     const others = live.filter((url) => url !== last)
     const failed = others.filter((url) => this.#failed.has(url))

@@ -27,8 +27,8 @@ export class RegistryClient {
 
   constructor(channel: Channel = process) {
     this.#channel = channel
-    this.registry = this.#proxy('')
-    this.outboxes = this.#proxy('outboxes.')
+    this.registry = this.#proxy('') as NodeLinks['registry']
+    this.outboxes = this.#proxy('outboxes.') as NodeLinks['outboxes']
     channel.on('message', (order: Order) => this.#take(order))
     channel.on('disconnect', () => {
       this.#isAway = true
@@ -50,13 +50,16 @@ export class RegistryClient {
     await this.#call('command', [node, command])
   }
 
-  #proxy<Calls extends object>(prefix: string): Calls {
-    return new Proxy({} as Calls, {
-      get:
-        (_, name) =>
-        (...args: unknown[]) =>
-          this.#call(`${prefix}${String(name)}` as RegistryCallName, args),
-    })
+  #proxy(prefix: string): object {
+    return new Proxy(
+      {},
+      {
+        get:
+          (_, name) =>
+          (...args: unknown[]) =>
+            this.#call(`${prefix}${String(name)}` as RegistryCallName, args),
+      },
+    )
   }
 
   #call(name: RegistryCallName, args: readonly unknown[]): Promise<unknown> {

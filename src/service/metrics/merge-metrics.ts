@@ -1,55 +1,37 @@
 /**
- * Metrics of several processes as those of one service.
+ * Metrics of several processes as those of one service: each sample with the process that it is of.
  *
  * @module
  */
 
-/** How the values of a family come together; default: their sum. */
-const RULES: Readonly<Record<string, (one: number, other: number) => number>> = {
-  millrace_ready: Math.min,
-  millrace_cluster_registry_ready: Math.min,
-  millrace_loop_delay_p99_seconds: Math.max,
-  millrace_loop_delay_max_seconds: Math.max,
-  process_start_time_seconds: Math.min,
+interface ProcessMetrics {
+  /** Value of the label `process`. */
+  readonly process: string
+  /** In the text format of Prometheus, with HELP and TYPE of a family before its samples. */
+  readonly text: string
 }
 
-const sum = (one: number, other: number) => one + other
-
-interface Family {
-  /** Lines with help and type. */
-  readonly head: string[]
-  /** Values by name and labels. */
-  readonly samples: Map<string, number>
-}
-
-function newFamily(): Family {
-  return { head: [], samples: new Map() }
-}
-
-/** @param texts  in the text format of Prometheus, with HELP before TYPE and TYPE before the samples of a family */
-export function mergeMetrics(texts: readonly string[]): string {
-  const families = new Map<string, Family>()
-  for (const text of texts) {
-    let name = ''
+export function mergeMetrics(processes: readonly ProcessMetrics[]): string {
+  /** Lines by family: HELP and TYPE once, then the samples of all processes. */
+  const families = new Map<string, Set<string>>()
+  for (const { process, text } of processes) {
+    let lines = new Set<string>()
     for (const line of text.split('\n')) {
-      if (line === '') continue
-      const [, keyword, described] = /^# (HELP|TYPE) (\S+)/.exec(line) ?? []
-      name = described ?? name
-      const family = families.get(name) ?? newFamily()
-      families.set(name, family)
-      if (keyword !== undefined) {
-        if (!family.head.includes(line)) family.head.push(line)
-        continue
+      const [, family] = /^# \w+ (\S+)/.exec(line) ?? []
+      if (family !== undefined) {
+        lines = families.get(family) ?? new Set()
+        families.set(family, lines)
       }
-      const end = line.lastIndexOf(' ')
-      const [sample, value] = [line.slice(0, end), Number(line.slice(end + 1))]
-      const known = family.samples.get(sample)
-      family.samples.set(sample, known === undefined ? value : (RULES[name] ?? sum)(known, value))
+      if (line !== '') lines.add(family === undefined ? withLabel(line, process) : line)
     }
   }
-  const lines = [...families.values()].flatMap(({ head, samples }) => [
-    ...head,
-    ...[...samples].map(([sample, value]) => `${sample} ${value}`),
-  ])
-  return lines.map((line) => `${line}\n`).join('')
+  return [...families.values()].map((lines) => [...lines, ''].join('\n')).join('')
+}
+
+/** @param sample  `name{labels} value` or `name value` */
+function withLabel(sample: string, process: string): string {
+  const [name = ''] = /^\w+/.exec(sample) ?? []
+  const rest = sample.slice(name.length)
+  const label = `process="${process}"`
+  return rest.startsWith('{') ? `${name}{${label},${rest.slice(1)}` : `${name}{${label}}${rest}`
 }

@@ -55,12 +55,19 @@ interface CountedStreams {
 export class Edges {
   readonly #streams: CountedStreams
   readonly #clock: { nowUs(): number }
+  readonly #onForeign: (streamId: string, viewers: readonly number[]) => void
   /** Latest reports of the edges of each stream. */
   readonly #seen = new WeakMap<PlayableStream, Map<string, Seen>>()
 
-  constructor(streams: CountedStreams, clock: { nowUs(): number }) {
+  /** @param onForeign  called with viewers of a stream that is not here */
+  constructor(
+    streams: CountedStreams,
+    clock: { nowUs(): number },
+    onForeign: (streamId: string, viewers: readonly number[]) => void,
+  ) {
     this.#streams = streams
     this.#clock = clock
+    this.#onForeign = onForeign
   }
 
   /** @throws {MillraceError} `BODY_INVALID` */
@@ -68,7 +75,10 @@ export class Edges {
     const { edge, streams } = parseReport(body)
     for (const [streamId, { viewers, newest }] of Object.entries(streams)) {
       const stream = this.#streams.find(streamId)
-      if (stream === undefined) continue
+      if (stream === undefined) {
+        this.#onForeign(streamId, viewers)
+        continue
+      }
       for (const viewer of viewers) this.#streams.countViewer(stream, viewer)
       const lagMs = newest && lagOf(stream, newest)
       if (lagMs !== undefined) this.#push(stream, edge, lagMs)

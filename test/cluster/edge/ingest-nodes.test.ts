@@ -18,7 +18,7 @@ const REQUEST: PassedRequest = {
 }
 
 /** Nodes of which those in `live` answer, and a registry that names those in `listed`. */
-function serve() {
+function serve({ isOrdered = false } = {}) {
   const [listed, live] = [new Set(['a']), new Set(['a'])]
   const state = { listed, live, nowUs: 0, looks: 0, asked: [] as string[], isAway: false }
   const nodes = new IngestNodes({
@@ -34,6 +34,7 @@ function serve() {
       if (state.isAway) throw new Error('the registry is away')
       return [...listed]
     },
+    isOrdered,
     clock: { nowUs: () => state.nowUs },
   })
   return { state, pass: () => nodes.pass(REQUEST) }
@@ -50,6 +51,23 @@ t.test('a flood costs the registry one look a second', async (t) => {
   t.equal(state.looks, 2)
   t.equal(state.asked.length, 150)
 })
+
+t.test(
+  'the node that has answered last is preferred, or the first one of an ordered list',
+  async (t) => {
+    for (const isOrdered of [false, true]) {
+      const { state, pass } = serve({ isOrdered })
+      await pass()
+      for (const nodes of [state.listed, state.live]) {
+        nodes.clear()
+        for (const url of ['b', 'a']) nodes.add(url)
+      }
+      state.nowUs += 1_000_000
+      await pass()
+      t.strictSame(state.asked, ['a', isOrdered ? 'b' : 'a'])
+    }
+  },
+)
 
 t.test('a registry that is away is asked as seldom, and the nodes stay', async (t) => {
   const { state, pass } = serve()

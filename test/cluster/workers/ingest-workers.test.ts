@@ -66,11 +66,21 @@ t.test('several processes are one service', { skip }, async (t) => {
     }
     const headers = { authorization: `Bearer ${METRICS_TOKEN}` }
     const metrics = await (await fetch(`${service.url}/metrics`, { headers })).text()
-    t.ok(metrics.includes(`\nmillrace_streams{state="STREAMING"} ${ids.length}\n`), metrics)
+    const counts = [
+      ...metrics.matchAll(/^millrace_streams\{process="(.*)",state="STREAMING"\} (.*)$/gm),
+    ]
+    t.strictSame(new Set(counts.map(([, name]) => name)), new Set(['ingest-1', 'ingest-2']))
+    t.equal(
+      counts.reduce((sum, [, , count]) => sum + Number(count), 0),
+      ids.length,
+    )
   })
 
   await t.test('when one is killed, another one goes on with its streams', async (t) => {
-    const [kept, lost] = [...owners()].toSorted().map(([, id]) => id) as [string, string]
+    const [kept, lost] = ['ingest-1', 'ingest-2'].map((name) => owners().get(name)!) as [
+      string,
+      string,
+    ]
     const before = nextNumber(await service.readPlaylist(lost))
     const [first, second] = service.pids('ingest-process')
     process.kill(second!, 'SIGKILL')

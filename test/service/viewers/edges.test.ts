@@ -39,13 +39,14 @@ function setUp() {
     countViewer: (_: unknown, viewer: number) => void counted.push(viewer),
   }
   let nowUs = 0
-  const edges = new Edges(streams, { nowUs: () => nowUs })
+  const foreign: unknown[] = []
+  const edges = new Edges(streams, { nowUs: () => nowUs }, (...viewers) => foreign.push(viewers))
   const report = (edge: string, endMs?: number, viewers: number[] = []) => {
     const newest = endMs === undefined ? undefined : { playlist: 'playlist.m3u8', endMs }
     edges.take({ edge, streams: { studio: { viewers, ...(newest && { newest }) } } })
   }
   const advance = (sec: number) => void (nowUs += sec * 1e6)
-  return { edges, studio, counted, report, advance }
+  return { edges, studio, counted, foreign, report, advance }
 }
 
 t.test('an edge lags by the media that the owner lists and it does not', async (t) => {
@@ -110,4 +111,11 @@ t.test('refuses what is no report', async (t) => {
   ]) {
     t.throws(() => edges.take(body), { code: 'BODY_INVALID' })
   }
+})
+
+t.test('viewers of a stream of another process are told to that one', async (t) => {
+  const { edges, counted, foreign } = setUp()
+  edges.take({ edge: 'a:1', streams: { other: { viewers: [1, 2] }, studio: { viewers: [3] } } })
+  t.strictSame(foreign, [['other', [1, 2]]])
+  t.strictSame(counted, [3])
 })
