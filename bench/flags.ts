@@ -13,6 +13,7 @@ const NUMBERS = {
   connections: [16, 1, 1000],
   publishers: [20, 1, 500],
   senders: [1, 1, 8],
+  'ingest-workers': [1, 1, 8],
   seed: [1, 1, 1e6],
   'cache-mib': [512, 16, 16384],
   hours: [8, 0.1, 24],

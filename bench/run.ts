@@ -69,7 +69,7 @@ const USAGE = `usage: npm run bench -- [backup | cluster | endurance | http | in
              --json FILE, --only (some of ${SCENARIO_NAMES.join(',')})
   ingest     live streams received by Millrace, srt-live-transmit and ffmpeg
              --publishers, --mbit (each), --seconds, --in-phase, --cache-mib, --sender (${SENDERS.join(', ')}),
-             --senders (processes of the first), --only;
+             --senders (processes of the first), --ingest-workers (1), --only;
              --overload: of more publishers than it can read, who keeps his packets (Millrace alone, libsrt senders);
              --surge: of one publisher that sends ten times its rate, what the others lose (likewise);
              --backups: Millrace alone, without and with a backup encoder of each stream;
@@ -83,7 +83,8 @@ const USAGE = `usage: npm run bench -- [backup | cluster | endurance | http | in
   mpegts     a file through demuxer, segmenter and playlist on one core, and through ffmpeg
              --mbit (2, 8 and 40), --rounds
   operation  what viewers, then scrapes and an open dashboard as well, cost the publishers (libsrt senders)
-             --publishers, --mbit (each), --viewers (200), --seconds (60, each), --workers (0), --only (${OPERATION_SETUPS.map(({ name }) => name).join(', ')})
+             --publishers, --mbit (each), --viewers (200), --seconds (60, each), --workers (0),
+             --ingest-workers (1), --only (${OPERATION_SETUPS.map(({ name }) => name).join(', ')})
   play       one live stream sent to readers over SRT: CPU a packet, and what its encoder loses
              --readers (1, 10 and 50), --mbit (5), --seconds (10)
   players    players as published on one live stream: errors, standstills of the picture, skipped media
@@ -177,6 +178,7 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       senders: flags.number('senders'),
       spreadMs: flags.inPhase ? 0 : SPREAD_MS,
       cacheMib: flags.optional('cache-mib'),
+      ingestWorkers: flags.number('ingest-workers'),
     }
     print(
       `Ingest: ${load.publishers} publishers of ${flags.number('mbit')} Mbit/s, ${load.seconds} s, ${busy()}`,
@@ -244,6 +246,7 @@ const BENCHES: Readonly<Record<string, (flags: Flags) => Promise<void>>> = {
       viewers: flags.number('viewers'),
       seconds: flags.number('seconds', 60),
       workers: Number(flags.someOf('workers', WORKERS)?.[0] ?? 0),
+      ingestWorkers: flags.number('ingest-workers'),
     }
     const only = flags.oneOf(
       'only',

@@ -11,7 +11,7 @@ import { clipOf } from '../support/clip.ts'
 import { freePorts } from '../../test/support/free-port.ts'
 import { isInstalled, startProgram, stopProgram } from '../support/programs.ts'
 import { readLosses, startService, type Collections, type Service } from '../support/service.ts'
-import { kernelDrops, usageOf, type Usage } from '../support/usage.ts'
+import { kernelDrops, processTree, usageOf, type Usage } from '../support/usage.ts'
 import { startSenders, type SendersOptions } from './senders.ts'
 import { archiveEnvironment, startStore } from '../support/store.ts'
 
@@ -30,6 +30,8 @@ export interface IngestLoad extends SendersOptions {
   readonly publishers: number
   /** `CACHE_MAX_MIB` of Millrace; its default where undefined. */
   readonly cacheMib: number | undefined
+  /** `INGEST_WORKERS` of Millrace. */
+  readonly ingestWorkers: number
 }
 
 export interface IngestResult {
@@ -160,7 +162,7 @@ function startReceiver(name: string, load: IngestLoad): Promise<Receiver> {
 
 async function startMillrace(
   name: string,
-  { publishers: count, cacheMib }: IngestLoad,
+  { publishers: count, cacheMib, ingestWorkers }: IngestLoad,
 ): Promise<Receiver> {
   const encryption = name === ENCRYPTED
   const metricsToken = randomBytes(32).toString('hex')
@@ -173,7 +175,7 @@ async function startMillrace(
     METRICS_TOKEN: metricsToken,
   }
   if (cacheMib !== undefined) env['CACHE_MAX_MIB'] = String(cacheMib)
-  const service = await startService({ env, nodeArgs: ['--trace-gc'] })
+  const service = await startService({ env, ingestWorkers, nodeArgs: ['--trace-gc'] })
   const ids = Array.from({ length: count }, (_, index) => `bench-${index}`)
   const urls = await Promise.all(
     ids.map((id) =>
@@ -184,7 +186,7 @@ async function startMillrace(
     name,
     urls: urls.flat(),
     ports: [service.srtPort],
-    pids: [service.pid],
+    pids: processTree(service.pid),
     collections: () => service.collections(),
     report: async () => {
       const { load, ...losses } = await readLosses(service, ids)
@@ -201,8 +203,11 @@ async function startMillrace(
 async function readCache({ httpUrl }: Service, token: string) {
   const headers = { authorization: `Bearer ${token}` }
   const metrics = await (await fetch(`${httpUrl}/metrics`, { headers })).text()
-  const bytesOf = (name: string) =>
-    Number(new RegExp(`^millrace_cache_bytes{class="${name}"} (.+)$`, 'm').exec(metrics)?.[1])
+  // One sample of each of `INGEST_WORKERS`.
+  const bytesOf = (name: string) => {
+    const sample = new RegExp(`^millrace_cache_bytes{.*class="${name}"} (.+)$`, 'gm')
+    return [...metrics.matchAll(sample)].reduce((sum, [, bytes]) => sum + Number(bytes), 0)
+  }
   return { cachedBytes: bytesOf('listed') + bytesOf('retained'), queuedBytes: bytesOf('queued') }
 }
 

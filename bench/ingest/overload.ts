@@ -17,7 +17,10 @@ const SETTLE_MS = 25_000
 const RECOVERY_MS = 30_000
 
 /** `seconds`: duration of the measurement, after the process has settled. */
-export type OverloadLoad = Pick<IngestLoad, 'publishers' | 'bitsPerSecond' | 'seconds' | 'spreadMs'>
+export type OverloadLoad = Pick<
+  IngestLoad,
+  'publishers' | 'bitsPerSecond' | 'seconds' | 'spreadMs' | 'ingestWorkers'
+>
 
 export interface OverloadResult {
   readonly publishers: number
@@ -36,8 +39,8 @@ export interface OverloadResult {
 }
 
 export async function measureOverload(load: OverloadLoad): Promise<OverloadResult> {
-  const { publishers, seconds } = load
-  const service = await startService({ env: { MAX_PUBLISHERS: '1000' } })
+  const { publishers, seconds, ingestWorkers } = load
+  const service = await startService({ env: { MAX_PUBLISHERS: '1000' }, ingestWorkers })
   const ids = Array.from({ length: publishers }, (_, index) => `bench-${index}`)
   const urls: string[] = []
   for (const id of ids) urls.push(await service.start(id))

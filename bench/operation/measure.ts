@@ -25,6 +25,8 @@ export interface OperationLoad {
   readonly seconds: number
   /** `HTTP_WORKERS`. */
   readonly workers: number
+  /** `INGEST_WORKERS`. */
+  readonly ingestWorkers: number
 }
 
 export interface OperationSetup {
@@ -70,7 +72,7 @@ export async function measureOperation(
   setup: OperationSetup,
   load: OperationLoad,
 ): Promise<OperationResult> {
-  const { publishers, seconds, workers } = load
+  const { publishers, seconds, workers, ingestWorkers } = load
   const count = setup.hasViewers ? load.viewers : 0
   const [password, token] = [randomBytes(16).toString('hex'), randomBytes(32).toString('hex')]
   const closing: (() => unknown)[] = []
@@ -78,7 +80,7 @@ export async function measureOperation(
   try {
     const service = await startService({
       env: { ADMIN_PASSWORD: password, METRICS_TOKEN: token, MAX_PUBLISHERS: '1000' },
-      workers,
+      ...{ workers, ingestWorkers },
     })
     closing.push(() => service.stop())
     const ids = Array.from({ length: publishers }, (_, index) => `bench-${index}`)

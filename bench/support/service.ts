@@ -7,7 +7,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { Client } from '../../src/client/index.ts'
-import { freePort } from '../../test/support/free-port.ts'
+import { freePorts } from '../../test/support/free-port.ts'
 import { startProgram, stopProgram } from './programs.ts'
 
 export interface Service {
@@ -77,6 +77,8 @@ export interface ServiceOptions {
   readonly fetch?: typeof fetch
   /** `HTTP_WORKERS`; default: 0. */
   readonly workers?: number
+  /** `INGEST_WORKERS`, which take one of `HTTP_WORKERS` at least; default: 1. */
+  readonly ingestWorkers?: number
   /** Flags of Node.js. */
   readonly nodeArgs?: readonly string[]
 }
@@ -85,7 +87,9 @@ export interface ServiceOptions {
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const hmacSecret = randomBytes(32).toString('hex')
   const jwtSecret = randomBytes(32).toString('hex')
-  const { workers = 0 } = options
+  const { workers = 0, ingestWorkers = 1 } = options
+  // Processes share ports that are known beforehand.
+  const ports = workers > 0 || ingestWorkers > 1 ? await freePorts(2) : [0, 0]
   const args = [...(options.nodeArgs ?? []), 'dist/cli.js', 'serve']
   const child = startProgram(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -94,11 +98,11 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       HMAC_SECRET: hmacSecret,
       JWT_SECRET: jwtSecret,
       HTTP_HOST: '127.0.0.1',
-      // Workers share a port that is known beforehand.
-      HTTP_PORT: workers > 0 ? String(await freePort()) : '0',
+      HTTP_PORT: String(ports[0]),
       HTTP_WORKERS: String(workers),
+      INGEST_WORKERS: String(ingestWorkers),
       SRT_HOST: '127.0.0.1',
-      SRT_PORT: '0',
+      SRT_PORT: String(ports[1]),
       PUBLIC_HOST: '127.0.0.1',
       ...options.env,
     },

@@ -36,7 +36,10 @@ const SHED_INTERVAL_SEC = 2
 /** Maximum share of the encoders to disconnect at once, rounded up. */
 const SHED_SHARE = 1 / 8
 
-/** Minimum relative decrease of drops after a disconnection. With less, encoders are not the cause: none follows. */
+/**
+ * Minimum relative decrease of drops after a disconnection. With less, encoders may not be the cause: the next one takes
+ * twice as long each time.
+ */
 const MIN_RELIEF = 0.05
 
 /** Consecutive seconds with few drops and an event loop that is not busy, after which new encoders are admitted. */
@@ -64,8 +67,10 @@ export class OverloadJudge {
   #calmSec = 0
   /** Value of `#behindSec` at the latest disconnection of this overload. */
   #shedAtSec = -Infinity
-  /** Drops before the latest disconnection of this overload; Infinity before the first, 0 after one without effect. */
+  /** Drops before the latest disconnection of this overload; Infinity before the first. */
   #dropsAtShedding = Infinity
+  /** Seconds from a disconnection without relief to the next. */
+  #patienceSec = 2 * SHED_INTERVAL_SEC
 
   /** Whether new encoders are to be refused. */
   get overloaded(): boolean {
@@ -90,15 +95,17 @@ export class OverloadJudge {
     if (!behind) {
       this.#dropsAtShedding = Infinity
       this.#shedAtSec = -Infinity
+      this.#patienceSec = 2 * SHED_INTERVAL_SEC
       return 0
     }
     const shedAfterSec = surges > 0 ? SHED_SURGES_AFTER_SEC : SHED_NEWEST_AFTER_SEC
-    const sinceSec = this.#behindSec - this.#shedAtSec
-    if (this.#behindSec < shedAfterSec || sinceSec < SHED_INTERVAL_SEC) return 0
-    this.#shedAtSec = this.#behindSec
     const relieved = drops <= this.#dropsAtShedding * (1 - MIN_RELIEF)
-    this.#dropsAtShedding = relieved ? drops : 0
-    if (!relieved) return 0
+    const intervalSec = relieved ? SHED_INTERVAL_SEC : this.#patienceSec
+    const sinceSec = this.#behindSec - this.#shedAtSec
+    if (this.#behindSec < shedAfterSec || sinceSec < intervalSec) return 0
+    if (!relieved) this.#patienceSec *= 2
+    this.#shedAtSec = this.#behindSec
+    this.#dropsAtShedding = drops
     const share = Math.min(Math.ceil(encoders * SHED_SHARE), Math.max(0, encoders - 1))
     return surges > 0 ? Math.min(surges, share) : share
   }
