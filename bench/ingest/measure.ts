@@ -20,8 +20,8 @@ const SCRATCH = `/dev/shm/millrace-bench-${process.pid}`
 const CLIP_SEC = 8
 const DATAGRAM_BYTES = 1316
 
-/** From the start of the publishers until their streams run evenly. */
-const WARM_UP_MS = 6000
+/** From the start of the publishers until windows are full: before that, each packet is written to fresh memory. */
+const WARM_UP_MS = 40_000
 
 /** At most, to ask the receiver for its figures. */
 const REPORT_MS = 4000
