@@ -9,7 +9,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { writeCertificate } from '../../test/support/certificate.ts'
 import { fetchInsecurely } from '../http/exchange.ts'
-import { startService } from '../support/service.ts'
+import { startService, type ServiceOptions } from '../support/service.ts'
 import type {
   LiveViewersAnswers,
   LiveViewersReport,
@@ -35,6 +35,8 @@ const CACHED_MS = 60_000
 /** Viewers who fetch every segment. */
 const VIEWERS = 20
 
+export type AttackedService = Required<Pick<ServiceOptions, 'workers' | 'ingestWorkers'>>
+
 export interface AttackResult extends BystandersReport {
   readonly name: string
   readonly seconds: number
@@ -55,11 +57,11 @@ export interface AttackResult extends BystandersReport {
   readonly viewers: LiveViewersReport
 }
 
-/**
- * @param workers  value of `HTTP_WORKERS`
- * @throws when the service ends during the attack, or closes the connection of a viewer
- */
-export async function measureAttack(attack: Attack, workers: number): Promise<AttackResult> {
+/** @throws when the service ends during the attack, or closes the connection of a viewer */
+export async function measureAttack(
+  attack: Attack,
+  { workers, ingestWorkers }: AttackedService,
+): Promise<AttackResult> {
   const files: (() => void)[] = []
   const certificate =
     attack.tls === true && writeCertificate({ teardown: (act) => files.push(act) })
@@ -69,7 +71,7 @@ export async function measureAttack(attack: Attack, workers: number): Promise<At
       ...(certificate && { TLS_CERT: certificate.cert, TLS_KEY: certificate.key }),
     },
     ...(certificate && { fetch: fetchInsecurely }),
-    workers,
+    ...{ workers, ingestWorkers },
     nodeArgs: attack.nodeArgs ?? [],
   })
   const newcomerUrls = []

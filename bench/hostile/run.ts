@@ -1,5 +1,5 @@
 /**
- * `npm run hostile -- [--only NAME,NAME] [--workers N]`: runs every attack of attacks.ts beside a publisher, viewers and
+ * `npm run hostile -- [--only NAME,NAME] [--workers N] [--ingest-workers N]`: runs every attack of attacks.ts beside a publisher, viewers and
  * new encoders. Ends with an error when one of them was affected. 10,000 idle connections need as many open files in the
  * service and in the attacker: where the limit is lower, the attacks run in a child with a higher one, as far as allowed.
  *
@@ -18,7 +18,11 @@ const MIN_OPEN_FILES = 12_000
 
 raiseOpenFiles()
 const { values } = parseArgs({
-  options: { only: { type: 'string' }, workers: { type: 'string', default: '0' } },
+  options: {
+    only: { type: 'string' },
+    workers: { type: 'string', default: '0' },
+    'ingest-workers': { type: 'string', default: '1' },
+  },
 })
 const only = values.only?.split(',')
 const attacks = ATTACKS.filter(({ name }) => only?.includes(name) ?? true)
@@ -31,7 +35,10 @@ const harm: string[] = []
 for (const attack of attacks) {
   print(`${attack.name}, ${attack.seconds} s, load average ${loadavg()[0]!.toFixed(1)}`)
   try {
-    const result = await measureAttack(attack, Number(values.workers))
+    const result = await measureAttack(attack, {
+      workers: Number(values.workers),
+      ingestWorkers: Number(values['ingest-workers']),
+    })
     print(`  ${JSON.stringify(result.attack)}`)
     results.push(result)
     note(...harmOf(result).map((sentence) => `${attack.name}: ${sentence}`))

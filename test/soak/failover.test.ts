@@ -4,7 +4,6 @@
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Page } from 'playwright-core'
 import t from 'tap'
 import { checkStream } from '../../src/check/index.ts'
 import type { EndpointName } from '../../src/client/index.ts'
@@ -17,6 +16,7 @@ import { createSecrets, startNodes, type NodeProcess } from '../peers/support/no
 import { STOCK_PLAYERS } from '../peers/support/stock-players.ts'
 import { requireTool } from '../peers/support/tools.ts'
 import { hasGivenUp } from '../peers/support/video-js-player.ts'
+import { readPicture, WATCH_PICTURE } from './picture.ts'
 
 const SIZE = '320x180'
 const FAILBACK_SEC = 5
@@ -25,31 +25,6 @@ const FLAPS = rounds(1, 10)
 
 /** BANDWIDTH is that of the slate, and before the slate there is nothing for two seconds. */
 const EXCEPT = new Set(['BANDWIDTH_TIGHT', 'PLAYLIST_STALE'])
-
-/** Notes each frame that is shown: their number, and the longest time between two of them. */
-const WATCH_PICTURE = `addEventListener('DOMContentLoaded', () => {
-  const video = document.querySelector('video')
-  window.picture = { frames: 0, stillMs: 0, atMs: undefined }
-  const note = (nowMs) => {
-    picture.frames++
-    picture.stillMs = Math.max(picture.stillMs, nowMs - (picture.atMs ?? nowMs))
-    picture.atMs = nowMs
-    video.requestVideoFrameCallback(note)
-  }
-  video.requestVideoFrameCallback(note)
-})`
-
-interface Picture {
-  readonly frames: number
-  readonly stillMs: number
-}
-
-/** @param from  'anew' forgets how long the picture stood still so far */
-async function readPicture(page: Page, from?: 'anew'): Promise<Picture> {
-  const picture = await page.evaluate<Picture>('({ ...picture })')
-  if (from === 'anew') await page.evaluate('picture.stillMs = 0')
-  return picture
-}
 
 /** Time in seconds between the end of each segment by its date and duration, and the date of the next one. */
 function holesOf(playlist: string): number[] {
