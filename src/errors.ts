@@ -249,6 +249,8 @@ export class MillraceError extends Error {
   readonly rejectCode: RejectCode
   /** Time after which an HTTP client may try again, in seconds; undefined if the code tells. */
   readonly retryAfterSec: number | undefined
+  /** Node at the same SRT port that takes the caller in place of this one, see `takerOf`. */
+  readonly takenBy: string | undefined
 
   /**
    * @param code  row of the table
@@ -256,7 +258,7 @@ export class MillraceError extends Error {
    */
   constructor(
     code: ErrorCode,
-    options: { message?: string; cause?: unknown; retryAfterSec?: number } = {},
+    options: { message?: string; cause?: unknown; retryAfterSec?: number; takenBy?: string } = {},
   ) {
     const refusal: Refusal = REFUSALS[code]
     super(
@@ -269,5 +271,14 @@ export class MillraceError extends Error {
     this.httpStatus = refusal.http ?? 500
     this.rejectCode = refusal.srt ?? RejectCode.UNKNOWN
     this.retryAfterSec = options.retryAfterSec
+    this.takenBy = options.takenBy
   }
+}
+
+/** @returns node that takes the caller, who is not refused then; undefined if there is none, or the caller cannot be moved */
+export function takerOf(
+  error: unknown,
+  { isMovable = false }: { readonly isMovable?: boolean },
+): string | undefined {
+  return isMovable && error instanceof MillraceError ? error.takenBy : undefined
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { parsePlayRequest, verifyPlayToken, type PlayRequest } from '../auth/srt-play-token.ts'
-import { MillraceError } from '../errors.ts'
+import { MillraceError, takerOf } from '../errors.ts'
 import type { AcceptDecision, ConnectionRequest } from '../srt/types.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { StreamPolicy } from '../stream/live-stream-options.ts'
@@ -26,6 +26,8 @@ interface LocatedStream {
   /** URL of its node. */
   readonly url: string
   readonly policy: ReadPolicy
+  /** That node, where readers come to it by the SRT port of this one. */
+  readonly takenBy?: string | undefined
 }
 
 /** `playbackToken: false`: readers need no token although there is `PLAYBACK_SECRET`. */
@@ -49,7 +51,7 @@ interface ReaderAdmissionOptions {
   readonly onReader: (stream: LiveStream, remote: string, event: 'connected' | 'left') => void
 }
 
-/** Decides on a caller; undefined for one that does not ask to read. */
+/** Decides on a caller; undefined for one that does not ask to read. @throws {MillraceError} with a `takerOf` */
 export type AdmitReader = (request: ConnectionRequest) => Promise<AcceptDecision | undefined>
 
 export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitReader {
@@ -57,7 +59,8 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
   const { onRejected, onReader } = options
   let readers = 0
 
-  return async ({ streamId, remoteAddress, remotePort }) => {
+  return async (caller) => {
+    const { streamId, remoteAddress, remotePort } = caller
     const remote = `${remoteAddress}:${remotePort}`
     let stream: LiveStream | undefined
     try {
@@ -72,7 +75,7 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
       const refusal = refusalOf(stream)
       if (refusal !== undefined) throw refusal
     } catch (error) {
-      if (!(error instanceof MillraceError)) throw error
+      if (!(error instanceof MillraceError) || takerOf(error, caller)) throw error
       onRejected(remote, error, stream)
       return { reject: error.rejectCode }
     }
@@ -139,7 +142,7 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
   }
 }
 
-function notOwner({ url }: LocatedStream): MillraceError {
+function notOwner({ url, takenBy }: LocatedStream): MillraceError {
   const message = `the stream is at ${url}: readers must call that node`
-  return new MillraceError('NOT_OWNER', { message })
+  return new MillraceError('NOT_OWNER', { message, ...(takenBy && { takenBy }) })
 }

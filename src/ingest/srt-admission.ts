@@ -4,26 +4,26 @@
  *
  * @module
  */
-import { MillraceError } from '../errors.ts'
+import { MillraceError, takerOf } from '../errors.ts'
 import type { AcceptDecision, ConnectionRequest } from '../srt/types.ts'
 import type { Admission } from './admission.ts'
 import { BurstQueue } from './burst-queue.ts'
 
 /**
  * @param defer  calls a function in a later turn of the event loop
- * @returns an accept hook that turns every refusal into a reject code and throws only programmer errors
+ * @returns an accept hook that turns every refusal into a reject code and throws only programmer errors, and what has a `takerOf`
  */
 export function createSrtAdmission(admit: Admission['admit'], defer: (act: () => void) => void) {
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
     const { streamId: streamKey, remoteAddress: address, remotePort, localPort: port } = request
-    const { isJoining = false } = request
+    const { isJoining = false, isMovable = false } = request
     const checkEncryption = async (passphrase?: string) => {
       const error = await request.verifyEncryption(passphrase)
       if (error !== undefined) throw new MillraceError(error.code)
     }
     try {
       const remote = `${address}:${remotePort}`
-      const caller = { streamKey, port, address, remote, isJoining, checkEncryption }
+      const caller = { streamKey, port, address, remote, isJoining, isMovable, checkEncryption }
       const publisher = await admit(caller, signal)
       const { passphrase, latencyMs } = publisher
       return {
@@ -33,7 +33,7 @@ export function createSrtAdmission(admit: Admission['admit'], defer: (act: () =>
         ...(latencyMs !== undefined && { latencyMs }),
       }
     } catch (error) {
-      if (!(error instanceof MillraceError)) throw error
+      if (!(error instanceof MillraceError) || takerOf(error, request)) throw error
       return { reject: error.rejectCode }
     }
   }

@@ -13,6 +13,7 @@ import type { ReadableStreams } from '../egress/reader-admission.ts'
 import type { AdmissionStreams } from '../ingest/admission.ts'
 import type { Logger } from '../logger.ts'
 import type { RemoteStreams } from '../playback/remote-streams.ts'
+import type { MovedCaller } from '../srt/types.ts'
 import type { WebhookDispatcher } from '../webhook/dispatcher.ts'
 import type { EventOutbox } from '../webhook/event.ts'
 import type { MetricFamily } from './metrics/metric-family.ts'
@@ -31,6 +32,8 @@ export interface Cluster {
   readonly control: StreamControl
   /** Streams for admission: that of a verified key runs here once it is admitted. Readers are told where others are. */
   readonly admission: AdmissionStreams & ReadableStreams
+  /** Tells another node of a caller that it takes, with which this one shares the SRT port. */
+  move(node: string, caller: MovedCaller): void
   /** Stream that has a port to itself. @throws {MillraceError} `REGISTRY_UNAVAILABLE` */
   ownerOf(port: number): Promise<string | undefined>
   /** Streams of other nodes, for the viewers of this one. */
@@ -73,6 +76,8 @@ export interface LocalService {
   readonly config: Config
   readonly logger: Logger
   readonly settings: Settings
+  /** See `Listener.expect`. */
+  readonly expectCaller: (caller: MovedCaller) => void
   /** Signs and verifies calls between nodes. */
   readonly calls: NodeCalls
   readonly streams: Streams

@@ -235,6 +235,7 @@ export class Server
       logger: this.#logger,
       settings: this.#settings,
       calls: nodeCallsOf(this.#settings)!,
+      expectCaller: (caller) => this.#listener?.expect(caller),
     })
     this.control = this.#cluster?.control ?? this.#local
     this.#admission = admitEncoders({
@@ -329,6 +330,7 @@ export class Server
         },
         onReader: (...reader) => this.#notifier.reader(...reader),
       }),
+      move: (...caller) => this.#cluster?.move(...caller),
       onWarning: this.#warn,
     })
     this.#health = new Health({

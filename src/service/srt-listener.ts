@@ -5,13 +5,14 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../timing/clock.ts'
-import { MillraceError } from '../errors.ts'
+import { MillraceError, takerOf } from '../errors.ts'
 import { isClustered } from '../config/complete-settings.ts'
 import { parseAddressBlocks, parseAddresses, parsePortRange } from '../config/setting-types.ts'
 import { createAdmission, type Admission, type AdmissionOptions } from '../ingest/admission.ts'
 import { createSrtAdmission } from '../ingest/srt-admission.ts'
 import type { AdmitReader } from '../egress/reader-admission.ts'
 import { createListener, type Listener } from '../srt/io/listener.ts'
+import type { MovedCaller } from '../srt/types.ts'
 import { explainAddress } from './bind-error.ts'
 import type { Settings } from './settings-in-use.ts'
 
@@ -39,13 +40,15 @@ interface SrtListenerOptions {
   readonly settings: Settings
   readonly publish: Admission['admit']
   readonly read: AdmitReader
+  /** Tells another node of a caller that it takes, see `Listener.expect`. */
+  readonly move: (node: string, caller: MovedCaller) => void
   /** Receives warnings for the operator. */
   readonly onWarning: (message: string) => void
 }
 
 /** @throws {MillraceError} `ADDRESS_IN_USE`, or `CONFIG_INVALID` for an address that cannot be bound */
 export async function openListener(options: SrtListenerOptions): Promise<Listener> {
-  const { settings, publish, read, onWarning } = options
+  const { settings, publish, read, move, onWarning } = options
   const { srt, srtla, ingest } = settings.config
   const acceptPublisher = createSrtAdmission(publish, setImmediate)
   const listener = await createListener({
@@ -54,7 +57,17 @@ export async function openListener(options: SrtListenerOptions): Promise<Listene
     reusePort: srt.reusePort || ingest.workers > 1,
     latencyMs: srt.latencyMs,
     ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
-    accept: async (request, signal) => (await read(request)) ?? acceptPublisher(request, signal),
+    accept: async (request, signal) => {
+      try {
+        return (await read(request)) ?? (await acceptPublisher(request, signal))
+      } catch (error) {
+        const node = takerOf(error, request)
+        if (node === undefined) throw error
+        const { localPort, remotePort, remoteAddress } = request
+        move(node, { localPort, remotePort, remoteAddress })
+        return { isElsewhere: true }
+      }
+    },
     onWarning,
   }).catch(explainAddress('SRT', srt.host))
   try {

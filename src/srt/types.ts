@@ -27,6 +27,8 @@ export interface ConnectionRequest {
    * of the decision is used only if the other members end meanwhile.
    */
   readonly isJoining?: boolean
+  /** Whether it can go to another listener at this port: it is shared, and the caller has no other connection here. */
+  readonly isMovable?: boolean
   /**
    * Checks the caller's encryption before the decision, which checks it anyway. One caller at a time is checked so, and up to
    * 256 wait.
@@ -37,6 +39,9 @@ export interface ConnectionRequest {
    */
   readonly verifyEncryption: (passphrase?: string) => Promise<SrtError | undefined>
 }
+
+/** Caller that goes to another listener at the same port. */
+export type MovedCaller = Pick<ConnectionRequest, 'localPort' | 'remotePort' | 'remoteAddress'>
 
 /** What `ListenerOptions.accept` decides about a caller. */
 export type AcceptDecision =
@@ -52,6 +57,11 @@ export type AcceptDecision =
       readonly onRefused?: (error: SrtError) => void
     }
   | { readonly reject: number }
+
+/** The caller gets no answer: another listener at the port has been told to `expect` it. */
+export interface Elsewhere {
+  readonly isElsewhere: true
+}
 
 /**
  * Receiver of a connection's payloads. The connection calls it synchronously while it handles a datagram, a tick or

@@ -54,6 +54,7 @@ const shared = {
   slates: new Slates(''),
   srtCaller: new SrtCaller({ allowed: parseAllowList('')!, onWarning: () => undefined }),
   readPlaybackSecrets: () => [],
+  expectCaller: () => undefined,
 }
 
 /** What nodes have around them. */
@@ -124,6 +125,7 @@ export class SimulatedNode {
         },
         // Edges are simulated.
         playback: {} as NodeLinks['playback'],
+        sharesPort: false,
         othersGoOn: true,
         open: (_, onCommand) => (this.#onCommand = onCommand),
         close: async () => undefined,

@@ -13,6 +13,7 @@ import type { Cluster, LocalService } from '../../service/cluster.ts'
 import type { NodeRoutes } from '../../service/node-routes.ts'
 import { sharedSettings } from '../../service/stream-defaults.ts'
 import type { Streams } from '../../service/streams.ts'
+import type { MovedCaller } from '../../srt/types.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
 import type { WebhookDispatcher } from '../../webhook/dispatcher.ts'
 import { decodeOptions } from '../registry/registered-options.ts'
@@ -33,6 +34,13 @@ import { WebhookOutbox } from './outbox/webhook-outbox.ts'
 /** Time limits of calls to the registry when a stream is yielded, and when the node goes away. */
 const YIELD_WRITE_MS = 400
 const HAND_OVER_MS = 700
+
+/** Command of another node. */
+interface NodeMessage {
+  /** Id of a stream, see `ClusterControl.refresh`. */
+  readonly refresh?: unknown
+  readonly expect?: MovedCaller
+}
 
 export class ClusterMember implements Cluster {
   readonly control: ClusterControl
@@ -106,6 +114,7 @@ export class ClusterMember implements Cluster {
       registry,
       owned: this.#owned,
       call,
+      sharesPort: links.sharesPort,
       readMedia: backup && ((handover) => backup.read(handover)),
       readRoom: () => streams.room,
       continueStream: (handover, mediaOf) => {
@@ -164,7 +173,8 @@ export class ClusterMember implements Cluster {
         if (this.#url !== '' && !this.#isOver) void this.#lease.renew()
       },
       async (command) => {
-        const { refresh } = command as { readonly refresh?: unknown }
+        const { refresh, expect } = command as NodeMessage
+        if (expect !== undefined) service.expectCaller(expect)
         if (typeof refresh === 'string') await this.control.refresh(refresh)
       },
     )
@@ -174,6 +184,13 @@ export class ClusterMember implements Cluster {
     this.#url = url
     this.#lease.start()
     this.#adoption.start()
+  }
+
+  move(node: string, caller: MovedCaller): void {
+    // If it is lost, the caller's next CONCLUSION comes here again.
+    void this.#links
+      .sendCommand(node, { expect: caller } satisfies NodeMessage)
+      .catch(() => undefined)
   }
 
   async ownerOf(port: number): Promise<string | undefined> {
@@ -190,9 +207,10 @@ export class ClusterMember implements Cluster {
     admitUnkeyed: (request) => this.#admitUnkeyed(request),
     checkKey: (key) => this.#streams.checkKey(key),
     locate: async (streamId) => {
-      const { status, ownerUrl: url, options } = (await this.#links.registry.get(streamId)) ?? {}
+      const { registry, sharesPort } = this.#links
+      const { status, owner, ownerUrl: url, options } = (await registry.get(streamId)) ?? {}
       if (url === undefined || status === 'STOPPED') return undefined
-      return { url, policy: decodeOptions(options) }
+      return { url, policy: decodeOptions(options), takenBy: sharesPort ? owner : undefined }
     },
   }
 

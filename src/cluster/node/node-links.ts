@@ -45,6 +45,8 @@ export interface NodeLinks {
   /** Undefined without `CLUSTER_BACKUP`. */
   readonly backup: Pick<MediaBackup, 'follow' | 'flush' | 'read' | 'report'> | undefined
   readonly playback: RemoteStreams
+  /** Whether all nodes share the SRT port of one machine, so that a caller can go from one to another. */
+  readonly sharesPort: boolean
   /** Whether other nodes go on when this one closes, and take its streams; otherwise these end. */
   readonly othersGoOn: boolean
   /**
@@ -82,6 +84,7 @@ export function linkNode(service: LocalService): NodeLinks {
     playback,
     outboxes: new Outboxes({ redis }),
     probe: probeNode,
+    sharesPort: false,
     othersGoOn: true,
     open(onReady, onCommand) {
       redis.on('ready', onReady)

@@ -24,6 +24,7 @@ export function linkProcess(
     playback,
     isRegistryReady: () => registryClient.isReady,
     backup: undefined,
+    sharesPort: true,
     // All of them are told to close.
     othersGoOn: false,
     // The supervisor ends the lease of a process that dies.

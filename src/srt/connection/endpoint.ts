@@ -54,7 +54,7 @@ interface EndpointOptions extends Omit<ResponderOptions, 'host' | 'acceptsGroups
 /** Owner of the socket; receives the outputs of the endpoint. */
 interface EndpointHost extends Pick<ResponderHost, 'request' | 'refuse' | 'expire'> {
   transmit(datagram: Datagram, port: number, address: string): void
-  /** A peer has a connection, until `forget`, which comes some time after its end. */
+  /** A peer has a connection, or is to have one soon, until `forget`, which comes some time after its end. */
   connect?(port: number, address: string): void
   forget?(port: number, address: string): void
   /** Reports an exception thrown by a sink or by this code; its connection then ends. */
@@ -96,6 +96,7 @@ export class Endpoint {
         expire: (attempt) => this.#host.expire(attempt),
         connect: (attempt, acceptance, nowUs) => this.#connect(attempt, acceptance, nowUs),
         forget: (localSocketId) => this.#forget(localSocketId),
+        lapse: (port, address) => this.#host.forget?.(port, address),
       },
     })
   }
@@ -154,6 +155,11 @@ export class Endpoint {
       connection.handleDatagram(datagram, nowUs)
       if (connection.busy) this.#active.add(connection)
     }
+  }
+
+  /** Takes a caller whose cookie another listener at the port has verified, see `HandshakeResponder.expect`. */
+  expect(port: number, address: string, nowUs: number): void {
+    if (this.#responder.expect(port, address, nowUs)) this.#host.connect?.(port, address)
   }
 
   /** Accepts or rejects an attempt as the host decided; no effect once the attempt has expired. */

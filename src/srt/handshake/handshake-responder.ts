@@ -10,7 +10,7 @@
  *
  * @module
  */
-import type { PayloadSink } from '../types.ts'
+import type { Elsewhere, PayloadSink } from '../types.ts'
 import { decodeExtensions, formatSrtVersion } from '../wire/extension.ts'
 import { decodeHandshake, HANDSHAKE_VERSION, HandshakeType } from '../wire/handshake.ts'
 import { timestampUs } from '../wire/packet.ts'
@@ -34,6 +34,10 @@ const TOMBSTONE_US = 3_000_000
 /** Max number of rejections stored for callers that repeat their CONCLUSION. */
 const MAX_REJECTIONS = 1024
 
+/** Max time for which a caller is expected, which repeats its CONCLUSION for 3 s, and max number of those. */
+const EXPECTED_US = 3_000_000
+const MAX_EXPECTED = 256
+
 export interface ResponderOptions extends Terms {
   /** Max time from the CONCLUSION to the decision of the accept hook, without stalls of the process. */
   readonly acceptTimeoutUs: number
@@ -56,6 +60,8 @@ export interface ResponderHost {
   connect(attempt: Attempt, acceptance: Acceptance, nowUs: number): Connected
   /** The connection ended `TOMBSTONE_US` ago; its socket id may be used again. */
   forget(localSocketId: number): void
+  /** A caller of `expect` is expected no more. */
+  lapse?(port: number, address: string): void
 }
 
 /** Sink of an accepted caller's payloads, with keys if and only if the caller encrypts. */
@@ -67,8 +73,8 @@ export interface Acceptance extends Keys {
   readonly sends?: boolean
 }
 
-/** Decision about an attempt: accepted, with keys derived, or a reject code. */
-export type Decision = Acceptance | { readonly reject: number }
+/** Decision about an attempt: accepted, with keys derived, or a reject code, or no answer: another listener gives one. */
+export type Decision = Acceptance | { readonly reject: number } | Elsewhere
 
 /** Socket id of a new connection, and the part of the connection that the handshake uses. */
 interface Connected {
@@ -82,6 +88,12 @@ interface Accepted extends Connected {
   readonly response: Buffer
   /** Time at which the connection is forgotten; Infinity until `sweep` finds it closed. */
   expiresUs: number
+}
+
+interface Expected {
+  readonly port: number
+  readonly address: string
+  readonly expiresUs: number
 }
 
 interface Rejected {
@@ -110,6 +122,8 @@ export class HandshakeResponder {
   readonly #accepted = new Map<string, Accepted>()
   /** Rejections by attempt key, oldest first. */
   readonly #rejected = new Map<string, Rejected>()
+  /** Callers whose cookie another listener has verified, oldest first. */
+  readonly #expected = new Map<string, Expected>()
   #closed = false
 
   constructor(options: ResponderOptions) {
@@ -119,9 +133,22 @@ export class HandshakeResponder {
     this.#cookies = new CookieIssuer(options.random, options.nowUs)
   }
 
-  /** Whether `sweep` has anything to wait for: attempts, connections or rejections. */
+  /** Whether `sweep` has anything to wait for: attempts, connections, rejections or callers that are expected. */
   get busy(): boolean {
-    return this.#backlog.size + this.#accepted.size + this.#rejected.size > 0
+    const { size } = this.#expected
+    return this.#backlog.size + this.#accepted.size + this.#rejected.size + size > 0
+  }
+
+  /**
+   * Takes the next CONCLUSION from this address without a cookie of its own: another listener at the port has verified it.
+   *
+   * @returns false if it is expected already, or too many are
+   */
+  expect(port: number, address: string, nowUs: number): boolean {
+    const key = `${address} ${port}`
+    if (this.#expected.has(key) || this.#expected.size >= MAX_EXPECTED) return false
+    this.#expected.set(key, { port, address, expiresUs: nowUs + EXPECTED_US })
+    return true
   }
 
   /** @param datagram  handshake packet with destination socket id 0 */
@@ -145,8 +172,9 @@ export class HandshakeResponder {
   }
 
   #handleConclusion(datagram: Buffer, peer: Peer, nowUs: number): void {
+    const isExpected = this.#expected.has(`${peer.remoteAddress} ${peer.remotePort}`)
     // No response: the source address may be forged.
-    if (!this.#cookies.verify(peer.handshake.cookie, cookieOwner(peer), nowUs)) {
+    if (!isExpected && !this.#cookies.verify(peer.handshake.cookie, cookieOwner(peer), nowUs)) {
       this.counters.badCookies++
       return
     }
@@ -198,7 +226,7 @@ export class HandshakeResponder {
 
   /** Accepts or rejects an attempt as the host decided; no effect once the attempt has expired. */
   decide(attempt: Attempt, decision: Decision, nowUs: number): void {
-    if (!this.#backlog.take(attempt)) return
+    if (!this.#backlog.take(attempt) || 'isElsewhere' in decision) return
     if ('reject' in decision) {
       this.#reject(attempt, decision.reject, nowUs)
       return
@@ -231,7 +259,7 @@ export class HandshakeResponder {
     if (peer.handshake.version < HANDSHAKE_VERSION) this.#send(peer, encodeShutdown(peer))
   }
 
-  /** Rejects attempts not decided in time; forgets closed connections and rejections after `TOMBSTONE_US`. */
+  /** Rejects attempts not decided in time; forgets closed connections and rejections after `TOMBSTONE_US`, and who does not come. */
   sweep(nowUs: number): void {
     this.#expire(this.#options.acceptTimeoutUs, RejectCode.TIMEOUT, nowUs)
     for (const [key, accepted] of this.#accepted) {
@@ -244,6 +272,11 @@ export class HandshakeResponder {
     for (const [key, { expiresUs }] of this.#rejected) {
       if (nowUs < expiresUs) break
       this.#rejected.delete(key)
+    }
+    for (const [key, { port, address, expiresUs }] of this.#expected) {
+      if (nowUs < expiresUs) break
+      this.#expected.delete(key)
+      this.#host.lapse?.(port, address)
     }
   }
 

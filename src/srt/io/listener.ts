@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:dgram'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import { isIPv6, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock, type Clock } from '../../timing/clock.ts'
 import { Endpoint } from '../connection/endpoint.ts'
@@ -22,7 +22,7 @@ import type { ListenerStats, SrtlaStats } from '../stats.ts'
 import { TICK_MS } from '../timers.ts'
 import type { Datagram } from '../transmitter.ts'
 import { Turns } from '../turns.ts'
-import type { AcceptDecision, ConnectionRequest } from '../types.ts'
+import type { AcceptDecision, ConnectionRequest, Elsewhere, MovedCaller } from '../types.ts'
 import { MAX_LATENCY_MS } from '../wire/limits.ts'
 import { RejectCode } from '../wire/reject-code.ts'
 import { KernelDropMonitor } from './kernel-drops.ts'
@@ -68,7 +68,10 @@ export interface ListenerOptions {
    *
    * @param signal  aborted after `acceptTimeoutMs` or by `close`; a later decision has no effect
    */
-  readonly accept: (request: ConnectionRequest, signal: AbortSignal) => Promise<AcceptDecision>
+  readonly accept: (
+    request: ConnectionRequest,
+    signal: AbortSignal,
+  ) => Promise<AcceptDecision | Elsewhere>
   readonly clock?: Clock
   /** Random bytes for secrets and socket ids. */
   readonly random?: (bytes: number) => Buffer
@@ -99,6 +102,9 @@ const UNSUPPORTED: Readonly<Partial<Record<RejectCode, { what: string; remedy: s
     remedy: 'Set the encoder to AES-CTR (libsrt: cryptomode=1).',
   },
 }
+
+/** Where a caller has called. */
+type Place = Required<Pick<ConnectionRequest, 'localPort' | 'isMovable'>>
 
 /** One address of the listener. */
 interface BoundSocket {
@@ -216,6 +222,20 @@ export class Listener {
   }
 
   /**
+   * Takes a caller of another listener at a shared port, which has verified that the caller is at its address: the next one of
+   * its CONCLUSIONs comes here. No effect where the port is not open, or not shared.
+   */
+  expect({ localPort, remotePort, remoteAddress }: MovedCaller): void {
+    for (const { address, endpoint, peers } of this.#sockets) {
+      const isOther =
+        address.port !== localPort || isIPv6(address.address) !== isIPv6(remoteAddress)
+      if (peers === undefined || isOther) continue
+      endpoint.expect(remotePort, remoteAddress, this.#clock.nowUs())
+      this.#startTicker()
+    }
+  }
+
+  /**
    * Ends all connections and closes the sockets.
    *
    * @param finishMs  max time for callers to get what was sent to them; default 0
@@ -263,7 +283,7 @@ export class Listener {
     const onMessage = (datagram: Buffer, { address, port }: { address: string; port: number }) => {
       const receiver = srtla ?? endpoint
       receiver.handleDatagram(datagram, port, address, this.#clock.nowUs())
-      if (endpoint.busy || srtla?.busy) this.#ticker ??= setInterval(() => this.#tick(), TICK_MS)
+      if (endpoint.busy || srtla?.busy) this.#startTicker()
     }
     const onError = (error: Error) =>
       this.#warn(
@@ -285,7 +305,11 @@ export class Listener {
         connect: (port, address) => peers?.open(port, address),
         forget: (port, address) => peers?.close(port, address),
         transmit: srtla ? (packet, ...to) => srtla.transmit(wholeOf(packet), ...to) : send,
-        request: (attempt) => void this.#decide(endpoint, attempt, bound.port),
+        request: (attempt) => {
+          const { remotePort, remoteAddress } = attempt
+          const isMovable = isShared && !endpoint.isConnected(remotePort, remoteAddress)
+          void this.#decide(endpoint, attempt, { localPort: bound.port, isMovable })
+        },
         refuse: ({ remoteAddress, remotePort }, code) => {
           const { what, remedy } = UNSUPPORTED[code] ?? {}
           if (what === undefined) return
@@ -306,17 +330,17 @@ export class Listener {
     return { socket, address: bound, endpoint, ...(srtla && { srtla }), ...(peers && { peers }) }
   }
 
-  async #decide(endpoint: Endpoint, attempt: Attempt, localPort: number): Promise<void> {
+  async #decide(endpoint: Endpoint, attempt: Attempt, place: Place): Promise<void> {
     const controller = new AbortController()
     this.#undecided.set(attempt, controller)
     const { signal } = controller
     const decide = async () => {
-      const decision = await this.#judge(attempt, localPort, signal)
+      const decision = await this.#judge(attempt, place, signal)
       endpoint.decide(attempt, decision, this.#clock.nowUs())
     }
     const { group } = attempt.agreement
     try {
-      await (group ? this.#inTurn(groupKey(attempt, localPort), decide, signal) : decide())
+      await (group ? this.#inTurn(groupKey(attempt, place.localPort), decide, signal) : decide())
     } catch (error) {
       endpoint.decide(attempt, this.#reject(error, signal), this.#clock.nowUs())
     }
@@ -334,7 +358,7 @@ export class Listener {
   }
 
   /** Calls the accept hook, then agrees on keys with a caller that the hook accepts. */
-  async #judge(attempt: Attempt, localPort: number, signal: AbortSignal): Promise<Decision> {
+  async #judge(attempt: Attempt, place: Place, signal: AbortSignal): Promise<Decision> {
     const { remoteAddress, remotePort, streamId, peerVersion } = attempt
     const { random = randomBytes } = this.#options
     const deriver = this.#keyDeriver
@@ -350,13 +374,13 @@ export class Listener {
       }
     }
     const membership = attempt.agreement.group
-    const group = membership && this.#groups.find(groupKey(attempt, localPort))
+    const group = membership && this.#groups.find(groupKey(attempt, place.localPort))
     if (group?.isFull || (group !== undefined && group.type !== membership?.type))
       return { reject: RejectCode.GROUP }
     const isJoining = group !== undefined
-    const caller = { remoteAddress, remotePort, localPort, streamId, peerVersion, isJoining }
+    const caller = { ...place, remoteAddress, remotePort, streamId, peerVersion, isJoining }
     const admission = await this.#options.accept({ ...caller, verifyEncryption }, signal)
-    if ('reject' in admission) return admission
+    if (!('sink' in admission)) return admission
     const { passphrase, onRefused, ...accepted } = admission
     if (membership !== undefined && accepted.sends) return { reject: RejectCode.GROUP }
     try {
@@ -375,6 +399,10 @@ export class Listener {
     if (signal.aborted) return { reject: RejectCode.TIMEOUT }
     this.#warn(`The accept hook threw ${String(error)}. An encoder is rejected. Report this line.`)
     return { reject: RejectCode.INTERNAL }
+  }
+
+  #startTicker(): void {
+    this.#ticker ??= setInterval(() => this.#tick(), TICK_MS)
   }
 
   #tick(): void {

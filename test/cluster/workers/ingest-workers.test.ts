@@ -3,7 +3,9 @@
  */
 import { readdirSync } from 'node:fs'
 import t, { type Test } from 'tap'
+import { connect, parseSrtUrl } from '../../../src/srt/index.ts'
 import { canReusePort } from '../../../src/srt/io/socket.ts'
+import { publishDemo } from '../../support/demo-encoder.ts'
 import { until } from '../../support/until.ts'
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts'
 import {
@@ -76,6 +78,27 @@ t.test('several processes are one service', { skip }, async (t) => {
     )
   })
 
+  await t.test('backup encoders and readers come to the process of their stream', async (t) => {
+    for (let tries = 0; tries < 4; tries++) {
+      const id = `pair-${tries}`
+      const request = { stream_id: id, backup: true, play: true }
+      const { data } = (await service.api('start-stream', request)).body
+      const urls = [data['srt_url'], data['backup_srt_url']] as string[]
+      const encoders = urls.map((url) => publishDemo(t, url))
+      const sources = async () =>
+        (await service.api('status', { stream_id: id })).body.data['sources'] as object[]
+      await until('both encoders', async () => (await sources()).length === 2)
+      const reader = await connect(parseSrtUrl(data['play_url'] as string))
+      await reader.close()
+      for (const encoder of encoders) encoder.stop()
+      await service.api('stop-stream', { stream_id: id })
+    }
+    t.strictSame(
+      service.lines().filter(({ msg }) => /rejected/.test(String(msg))),
+      [],
+    )
+  })
+
   await t.test('when one is killed, another one goes on with its streams', async (t) => {
     const [kept, lost] = ['ingest-1', 'ingest-2'].map((name) => owners().get(name)!) as [
       string,
@@ -106,7 +129,8 @@ t.test('several processes are one service', { skip }, async (t) => {
     }
     t.equal(await service.program.exit, 0)
     const ends = webhooks.received.filter(({ event }) => event.type === 'stream.stopped')
-    t.strictSame(ends.map(({ event }) => event.stream_id).toSorted(), ids.toSorted())
+    const ended = ends.map(({ event }) => String(event.stream_id))
+    t.strictSame(ended.filter((id) => id.startsWith('studio')).toSorted(), ids.toSorted())
     t.strictSame(groupOf(service.program.child.pid!), [])
     t.strictSame(readdirSync(service.folder), [])
   })

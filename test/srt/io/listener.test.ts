@@ -597,6 +597,49 @@ t.test('a caller stays at its listener while others of its port open and close',
   t.equal(await first.listener.kernelDrops(), 0)
 })
 
+t.test(
+  'a caller goes to the listener at its port that it belongs to',
+  { skip: !canReusePort(process.versions.node) && 'Node.js does not know reusePort' },
+  async (t) => {
+    const listeners = new Map<string, Awaited<ReturnType<typeof listen>>>()
+    let moved = 0
+    const open = async (name: string, port = 0) => {
+      const recordings: Recording[] = []
+      const own = await listen(t, {
+        port,
+        reusePort: true,
+        accept: async (request) => {
+          const { streamId, isMovable } = request
+          t.equal(isMovable, true)
+          if (streamId !== name) {
+            moved++
+            listeners.get(streamId)!.listener.expect(request)
+            return { isElsewhere: true }
+          }
+          recordings.push(new Recording())
+          return { sink: recordings.at(-1)! }
+        },
+      })
+      listeners.set(name, { ...own, recordings })
+      return own.port
+    }
+    const port = await open('one')
+    await open('two', port)
+    const names = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? 'one' : 'two'))
+    const callers = await Promise.all(
+      names.map((streamId) => connect({ host: HOST, port, streamId })),
+    )
+    for (const caller of callers) caller.send(numbered(7))
+    for (const [name, { listener, recordings }] of listeners) {
+      t.equal(listener.connectionCount, 20, name)
+      await until(`payloads of ${name}`, () =>
+        recordings.every(({ payloads }) => payloads.length === 1),
+      )
+    }
+    t.ok(moved > 0, `${moved} were moved`)
+  },
+)
+
 /** Calls as a member of a group. @returns type of the response, which is the reject code of a rejected caller */
 async function joinGroup(t: Test, port: number, { streamId = 'one', type = 1 } = {}) {
   const socket = createSocket('udp4')

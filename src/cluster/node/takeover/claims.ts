@@ -54,6 +54,8 @@ interface ClaimsOptions {
   readonly createEpoch: () => string
   readonly registry: Pick<Registry, 'get' | 'claim' | 'advance' | 'listLiveNodes' | 'leaveNode'>
   readonly call: CallNode
+  /** Whether a caller can go to the owner instead, see `NodeLinks.sharesPort`. */
+  readonly sharesPort: boolean
   readonly owned: Pick<OwnedStreams, 'has' | 'own'>
   /** Reads the media of a stream; undefined: its segments are gaps. */
   readonly readMedia: ((handover: Handover) => Promise<MediaSource>) | undefined
@@ -215,7 +217,7 @@ export class Claims {
    * @throws {MillraceError} `STREAM_BUSY` if an encoder publishes there
    */
   async #askToYield({ id, fence, owner, ownerUrl, isYielded }: RegisteredStream): Promise<void> {
-    const { node, registry, call, timers } = this.#options
+    const { node, registry, call, timers, sharesPort } = this.#options
     if (owner === undefined || owner === node || isYielded || ownerUrl === undefined) return
     try {
       const body: YieldRequest = { stream_id: id, fence }
@@ -223,7 +225,7 @@ export class Claims {
       const response = (await call(request)) as { readonly yielded?: unknown }
       if (response.yielded !== true) {
         const message = `an encoder publishes at ${ownerUrl}: a backup encoder must call that node`
-        throw new MillraceError('STREAM_BUSY', { message })
+        throw new MillraceError('STREAM_BUSY', { message, ...(sharesPort && { takenBy: owner }) })
       }
     } catch (error) {
       if (error instanceof MillraceError && error.code === 'STREAM_BUSY') throw error

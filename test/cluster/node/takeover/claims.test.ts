@@ -41,6 +41,7 @@ function createClaims(options: Partial<ConstructorParameters<typeof Claims>[0]> 
         events.push('owned')
       },
     },
+    sharesPort: false,
     readMedia: undefined,
     readRoom: () => 10,
     continueStream: ({ stream: { id, epoch }, free }) => {
@@ -177,6 +178,13 @@ t.test('an encoder is refused while another one publishes', async (t) => {
   own()
   await t.rejects(claims.admit(key), { code: 'STREAM_BUSY', message: /b\.example/ })
   t.equal(registered()?.owner, 'b')
+})
+
+t.test('where nodes share a port, the owner takes that encoder', async (t) => {
+  const call = async () => ({ yielded: false })
+  const { claims, own, key } = createClaims({ call, sharesPort: true })
+  own()
+  await t.rejects(claims.admit(key), { code: 'STREAM_BUSY', takenBy: 'b' })
 })
 
 t.test('the lease of an owner that refuses the call is ended', async (t) => {
