@@ -13,7 +13,6 @@ import type { Cluster, LocalService } from '../../service/cluster.ts'
 import type { NodeRoutes } from '../../service/node-routes.ts'
 import { sharedSettings } from '../../service/stream-defaults.ts'
 import type { Streams } from '../../service/streams.ts'
-import type { MovedCaller } from '../../srt/types.ts'
 import type { LiveStream } from '../../stream/live-stream.ts'
 import type { WebhookDispatcher } from '../../webhook/dispatcher.ts'
 import { decodeOptions } from '../registry/registered-options.ts'
@@ -39,7 +38,7 @@ const HAND_OVER_MS = 700
 interface NodeMessage {
   /** Id of a stream, see `ClusterControl.refresh`. */
   readonly refresh?: unknown
-  readonly expect?: MovedCaller
+  readonly expect?: Parameters<LocalService['expectCaller']>[0]
 }
 
 export class ClusterMember implements Cluster {
@@ -186,11 +185,10 @@ export class ClusterMember implements Cluster {
     this.#adoption.start()
   }
 
-  move(node: string, caller: MovedCaller): void {
+  readonly move: Cluster['move'] = (node, caller) => {
+    const message: NodeMessage = { expect: caller }
     // If it is lost, the caller's next CONCLUSION comes here again.
-    void this.#links
-      .sendCommand(node, { expect: caller } satisfies NodeMessage)
-      .catch(() => undefined)
+    void this.#links.sendCommand(node, message).catch(() => undefined)
   }
 
   async ownerOf(port: number): Promise<string | undefined> {
