@@ -12,7 +12,7 @@ import { MAX_STREAM_ID_CHARACTERS, STREAM_ID, STREAM_ID_ALLOWED } from '../auth/
 import { MillraceError } from '../errors.ts'
 import { ENCODER_SOURCES, STREAM_STATES } from './records.ts'
 import { flag, requested, STREAM_OPTIONS, type OwnOptions } from './stream-options.ts'
-import { onTheWire, wireSchema, type Declared } from './wire-names.ts'
+import { onTheWire, snakeCase, wireSchema, type Declared } from './wire-names.ts'
 
 export const MAX_WEBHOOK_URLS = 16
 export const MAX_WEBHOOK_URL_LENGTH = 2048
@@ -241,6 +241,12 @@ const startStreamSchema = wireSchema(StartStreamBody)
  * @throws {MillraceError} `BODY_INVALID` with the message of the HTTP response
  */
 export function checkStartRequest(request: StartRequest): void {
+  const declared = Object.keys(StartStreamBody.properties)
+  const name = declared.find((name) => snakeCase(name) !== name && snakeCase(name) in request)
+  if (name !== undefined) {
+    const message = `${snakeCase(name)} is a name of the API: expected ${name}`
+    throw new MillraceError('BODY_INVALID', { message })
+  }
   const errors = Errors(startStreamSchema, onTheWire(request))
   if (errors.length === 0) return
   throw new MillraceError('BODY_INVALID', {

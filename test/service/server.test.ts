@@ -26,7 +26,12 @@ t.test('startStream rejects what the API rejects, with the same message', async 
     code: 'BODY_INVALID',
     message: /^webhook_urls must be/,
   })
+  await t.rejects(server.startStream({ stream_id: 'a' } as never), {
+    code: 'BODY_INVALID',
+    message: 'stream_id is a name of the API: expected streamId',
+  })
   t.throws(() => server.status('a'), { code: 'STREAM_NOT_FOUND' }, 'nothing was started')
+  t.strictSame(server.list().streams, [])
 })
 
 t.test('URLs contain the bound ports, the public host and PUBLIC_URL', async (t) => {
