@@ -9,7 +9,8 @@
  */
 import type { NodeRequest } from '../../src/cluster/node/call-node.ts'
 import type { NodeLinks } from '../../src/cluster/node/node-links.ts'
-import { unavailable, type Argument } from '../../src/cluster/registry/redis.ts'
+import type { Argument } from '../../src/cluster/registry/redis.ts'
+import { unavailable } from '../../src/cluster/registry/unavailable.ts'
 import type { RegisteredStream } from '../../src/cluster/registry/registered.ts'
 import { MillraceError } from '../../src/errors.ts'
 import type { AcceptedPublisher } from '../../src/ingest/admission.ts'

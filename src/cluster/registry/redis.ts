@@ -9,11 +9,11 @@ import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient, RESP_TYPES } from '@redis/client'
 import { machineClock } from '../../timing/clock.ts'
-import { MillraceError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { startTimeLimit, withTimeout, TimeoutError } from '../../timing/time-limit.ts'
 import { parseRedisUrl, type HostPort, type RedisTarget } from './redis-url.ts'
 import { findMaster, type Master } from './sentinels.ts'
+import { unavailable } from './unavailable.ts'
 
 type Client = ReturnType<typeof openClient>
 
@@ -304,9 +304,4 @@ function openClient(
 /** Server names are no addresses (RFC 6066 3); certificates are compared with either. */
 function secured(tls: boolean, host: string) {
   return tls ? { tls: true as const, ...(isIP(host) === 0 && { servername: host }) } : {}
-}
-
-/** Refusal of what needs the registry. */
-export function unavailable(cause?: unknown): MillraceError {
-  return new MillraceError('REGISTRY_UNAVAILABLE', { cause, retryAfterSec: 1 })
 }

@@ -29,6 +29,7 @@ import type {
   UncheckedOptions,
 } from './registered.ts'
 import { OutboxModel } from './outbox-model.ts'
+import { unavailable } from './unavailable.ts'
 
 interface StoredStream extends Omit<RegisteredStream, 'id' | 'owner' | 'ownerUrl'> {
   readonly owner: string
@@ -307,9 +308,7 @@ export class RegistryModel {
     const { owner, fence, status } = stream
     if (owner === node && stream.epoch === epoch) return this.#grant(id)
     if (fence !== seenFence) return refuse('changed')
-    if (!this.leases.has(node)) {
-      throw new MillraceError('REGISTRY_UNAVAILABLE', { retryAfterSec: 1 })
-    }
+    if (!this.leases.has(node)) throw unavailable()
     const isFree = owner === '' || owner === node || stream.isYielded
     const isKnown = isFree || this.#knowsNumbers(id, owner)
     const mayTake = isKnown || this.#isSettled(node, nowMs)

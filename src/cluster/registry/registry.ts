@@ -29,6 +29,7 @@ import {
   type WindowEntry,
 } from './registered.ts'
 import { runScript, type ScriptName } from './scripts.ts'
+import { unavailable } from './unavailable.ts'
 
 export interface RegistrySettings {
   readonly redis: Pick<Redis, 'command'>
@@ -277,7 +278,7 @@ export class Registry {
     const [word] = answer
     if (word === 'OK') return { outcome: 'granted', ...decodeHandover(id, answer) }
     // A node that has not renewed its lease would lose the stream at once.
-    if (word === 'UNLEASED') throw new MillraceError('REGISTRY_UNAVAILABLE', { retryAfterSec: 1 })
+    if (word === 'UNLEASED') throw unavailable()
     const stream = decodeStream(id, answer)
     if (stream === undefined) return { outcome: 'unknown' }
     const outcome = word === 'STOPPED' ? 'stopped' : word === 'OWNED' ? 'owned' : 'changed'

@@ -5,6 +5,7 @@
  */
 import { MillraceError } from '../../errors.ts'
 import type { NodeLinks } from '../node/node-links.ts'
+import { unavailable } from '../registry/unavailable.ts'
 import type { Order, RegistryCall, RegistryCallName } from './messages.ts'
 
 /** End of the IPC channel at the side of a child. */
@@ -87,10 +88,6 @@ export class RegistryClient {
 /** As Redis keeps it: what is undefined is not there. */
 function asJson(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
-}
-
-function unavailable(cause?: unknown): MillraceError {
-  return new MillraceError('REGISTRY_UNAVAILABLE', { cause, retryAfterSec: 1 })
 }
 
 function toError({

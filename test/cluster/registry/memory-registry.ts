@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { unavailable } from '../../../src/cluster/registry/redis.ts'
+import { unavailable } from '../../../src/cluster/registry/unavailable.ts'
 import type { Registry } from '../../../src/cluster/registry/registry.ts'
 import type { Clock } from '../../../src/timing/clock.ts'
 import { RegistryModel, type ModelOptions } from '../../../src/cluster/registry/registry-model.ts'

@@ -3,7 +3,7 @@
  */
 import t from 'tap'
 import { listOwned, OwnedStreams } from '../../../../src/cluster/node/owned/owned-streams.ts'
-import { unavailable } from '../../../../src/cluster/registry/redis.ts'
+import { unavailable } from '../../../../src/cluster/registry/unavailable.ts'
 import { SegmentCache } from '../../../../src/hls/store/segment-cache.ts'
 import { createLogger } from '../../../../src/logger.ts'
 import { LiveStream } from '../../../../src/stream/live-stream.ts'
