@@ -566,15 +566,18 @@ class Cluster implements Surroundings {
   #failOver(lostMs: number, ms: number): void {
     if (this.#isFailingOver) return
     this.#isFailingOver = true
-    const copy = stateOf(this.#model)
-    const outboxes = stateOf(this.#model.outboxes)
+    const { outboxes, revocations } = this.#model
+    const parts = [this.#model, outboxes, revocations]
+    const copies = parts.map((part) => {
+      const state = Object.entries(part).filter(([, value]) => !parts.includes(value as never))
+      return structuredClone(Object.fromEntries(state))
+    })
     this.#at(lostMs, () => {
       this.#count('failovers', `that loses ${lostMs} ms and takes ${ms} ms`)
       this.#redisFaults.add('failover')
       this.#hasLostWrites = true
       this.#at(ms, () => {
-        Object.assign(this.#model, copy)
-        Object.assign(this.#model.outboxes, outboxes)
+        for (const [index, part] of parts.entries()) Object.assign(part, copies[index])
         this.#servers++
         this.#webhooks.failOver()
         this.#clockSkewMs = this.#random.below(2000) - 1000
@@ -652,12 +655,6 @@ function gated<T>(node: SimulatedNode, promise: Promise<T>): Promise<T> {
       (error: Error) => node.run(() => reject(error)),
     )
   })
-}
-
-/** Copy of the public fields of a model that are data. */
-function stateOf(model: object): object {
-  const { outboxes, ...state } = model as Record<string, unknown>
-  return structuredClone(outboxes instanceof Map ? { ...state, outboxes } : state)
 }
 
 /** As `fetch` fails where nobody listens. */

@@ -1,24 +1,29 @@
 /**
- * The scripts of the registry in TypeScript, over maps: the registry where there is no Redis, and that of simulated clusters.
- * `model.test.ts` holds it equal to the scripts.
+ * Registry in memory: that of several ingest processes, and of simulated clusters. It does what the scripts do in Redis, and
+ * `model.test.ts` holds it equal to them: their comments say why.
  *
  * @module
  */
 import type { StreamState } from '../../api/records.ts'
 import { MillraceError } from '../../errors.ts'
 import { PORT_REFUSALS } from '../../service/stream-ports.ts'
-import type {
-  Advance,
-  Advanced,
-  Claimed,
-  ClaimOptions,
-  Orphan,
-  OwnedOptions,
-  Ownership,
-  Restoration,
-  Stopped,
-  StopOptions,
-  SequenceClock,
+import {
+  completeRules,
+  MAX_ENTRIES,
+  RETAIN_MS,
+  type Advance,
+  type Advanced,
+  type Claimed,
+  type ClaimOptions,
+  type Orphan,
+  type OwnedOptions,
+  type Ownership,
+  type Registry,
+  type RegistryRules,
+  type Restoration,
+  type StartOptions,
+  type Stopped,
+  type StopOptions,
 } from './registry.ts'
 import type {
   Handover,
@@ -29,6 +34,7 @@ import type {
   UncheckedOptions,
 } from './registered.ts'
 import { OutboxModel } from './outbox-model.ts'
+import { CLOCKS_MS, MAX_KEYS, RevocationModel, timesOf } from './revocation-model.ts'
 import { unavailable } from './unavailable.ts'
 
 interface StoredStream extends Omit<RegisteredStream, 'id' | 'owner' | 'ownerUrl'> {
@@ -58,61 +64,72 @@ interface Page {
   readonly limit: number
 }
 
-export interface ModelOptions {
+/** Calls of the registry in Redis, answered at once. */
+type Calls<T> = {
+  [Name in keyof T]: T[Name] extends (...args: infer Args) => Promise<infer Answer>
+    ? (...args: Args) => Answer
+    : never
+}
+
+export interface ModelOptions extends RegistryRules {
+  /** Reads the clock of the registry, in milliseconds since 1970. */
   readonly nowMs: () => number
   /** Id of the server: another one may have lost writes. */
   readonly server: () => string
-  readonly leaseMs: number
-  readonly settleMs: number
-  readonly sequenceClock: SequenceClock
-  readonly maxStreams?: number
-  readonly maxFloors?: number
 }
 
-const RETAIN_MS = 7_200_000
-const MAX_ENTRIES = 2000
+/** Numbers that an owner may have used without the registry. */
 const UNSEEN = 1000
-const CLOCKS_MS = 60_000
-const MAX_KEYS = 50
 
-export class RegistryModel {
-  readonly #options: ModelOptions
+/**
+ * Its public methods are those of `Registry`. The fields are what the scripts keep in Redis; tests read them, and put back
+ * earlier ones after a failover.
+ */
+export class RegistryModel implements Calls<Registry> {
+  readonly #nowMs: () => number
+  readonly #server: () => string
+  readonly #rules: Required<RegistryRules>
+  /** All nodes, and the end of the latest lease of each. */
   nodes = new Map<string, { record: NodeFields; deadlineMs: number }>()
+  /** Nodes that were known to be gone when their leases still held, and since when these had held. */
   gone = new Map<string, number>()
+  /** Leases that hold, by node. */
   leases = new Map<string, { sinceMs: number; untilMs: number; server: string }>()
   streams = new Map<string, StoredStream>()
+  /** Entries of the windows of streams, the first of which has the number `first` of the stream. */
   windows = new Map<string, { values: readonly unknown[]; expiresAtMs: number }>()
+  /** Streams that run, and stopped ones until they are swept. */
   listed = new Set<string>()
-  /** End of the linger of listed streams. */
+  /** End of the linger of listed streams that have stopped. */
   stopped = new Map<string, number>()
+  /** READY streams that nobody has claimed, and the expiry of their last key. */
   unclaimed = new Map<string, number>()
   /** Streams by the port that they have to themselves, and those that had one: see `#streamAt`. */
   ports = new Map<string, string>()
+  /** Since when the registry has been in use. */
   bornMs: number | undefined
   /** Stopped streams that the node of this id serves. */
   lingering = new Map<string, Set<string>>()
-  /** Times of issue in seconds below which keys are revoked, and that of all streams. */
-  floors = new Map<string, number>()
-  floorOfAll: number | undefined
-  /** Stream id and key id of keys that are revoked alone. */
-  revoked = new Set<string>()
-
+  readonly revocations: RevocationModel
   readonly outboxes: OutboxModel
 
-  constructor(options: ModelOptions) {
-    this.#options = options
+  constructor({ nowMs, server, ...rules }: ModelOptions) {
+    this.#nowMs = nowMs
+    this.#server = server
+    this.#rules = completeRules(rules)
+    this.revocations = new RevocationModel(this.#rules.maxFloors)
     this.outboxes = new OutboxModel({
       nowMs: () => this.#now(),
-      server: options.server,
+      server,
       holdsLease: (node) => this.leases.has(node),
-      isSettled: (node) => this.#isSettled(node, options.nowMs()),
+      isSettled: (node) => this.#isSettled(node, nowMs()),
       isKnownToBeGone: (node) => this.gone.has(node),
     })
   }
 
-  /** Forgets what time has ended. */
+  /** Forgets what time has ended; all calls do so first. */
   expire(): void {
-    const nowMs = this.#options.nowMs()
+    const nowMs = this.#nowMs()
     for (const [node, { untilMs }] of this.leases) if (untilMs <= nowMs) this.leases.delete(node)
     for (const [id, { expiresAtMs }] of this.streams) {
       if (expiresAtMs <= nowMs) this.streams.delete(id)
@@ -125,8 +142,8 @@ export class RegistryModel {
 
   renewNode({ node, ...record }: NodeRecord): number {
     const nowMs = this.#now()
-    const { leaseMs } = this.#options
-    const server = this.#options.server()
+    const { leaseMs } = this.#rules
+    const server = this.#server()
     const lease = this.leases.get(node)
     const sinceMs = lease?.server === server ? lease.sinceMs : nowMs
     this.leases.set(node, { sinceMs, untilMs: nowMs + leaseMs, server })
@@ -144,7 +161,7 @@ export class RegistryModel {
     this.leases.delete(node)
     const known = this.nodes.get(node)
     this.nodes.set(node, { record: known?.record ?? { url: '' }, deadlineMs: nowMs })
-    if (lease.server === this.#options.server()) this.gone.set(node, lease.sinceMs)
+    if (lease.server === this.#server()) this.gone.set(node, lease.sinceMs)
     return true
   }
 
@@ -155,7 +172,7 @@ export class RegistryModel {
       .flatMap(([node, { record, deadlineMs }]) => {
         const isLive = this.leases.has(node)
         if (isLive || this.#owned(node).length > 0 || this.#lingeringOf(node).size > 0) {
-          const silentMs = Math.max(0, nowMs - (deadlineMs - this.#options.leaseMs))
+          const silentMs = Math.max(0, nowMs - (deadlineMs - this.#rules.leaseMs))
           const ownedStreams = this.#owned(node).length
           return [{ node, ...record, isLive, ownedStreams, deadlineMs, silentMs }]
         }
@@ -168,36 +185,22 @@ export class RegistryModel {
     return this.listNodes().filter(({ isLive }) => isLive)
   }
 
-  start(
-    id: string,
-    {
-      options,
-      kept = {},
-      ...key
-    }: Pick<Restoration, 'options' | 'keyExpiresAtMs'> & {
-      kept?: UncheckedOptions
-      keyIssuedAtMs?: number
-      backup?: boolean
-      publishPort?: number
-      isProtected?: boolean
-    },
-  ): RegisteredStream {
+  start(id: string, { options, kept = {}, publishPort, ...key }: StartOptions): RegisteredStream {
     const nowMs = this.#now()
     const { keyIssuedAtMs: issuedAtMs = nowMs } = key
     const lifetimeSec = Math.max(0, Math.floor((key.keyExpiresAtMs - issuedAtMs) / 1000))
-    const floorMs = this.#floorSec(id) * 1000
+    const floorMs = this.revocations.floorOf(id) * 1000
     const firstSec = Math.floor(Math.max(issuedAtMs, floorMs) / 1000)
     let issuedAtSec = firstSec
     const keyIds = () =>
       ['main', 'backup'].map((source) => `${issuedAtSec}-${lifetimeSec}-${source}`)
-    while (keyIds().some((each) => this.revoked.has(`${id} ${each}`))) issuedAtSec++
+    while (keyIds().some((each) => this.revocations.has(id, each))) issuedAtSec++
     const lateMs = Math.max(0, floorMs - nowMs) + (issuedAtSec - firstSec) * 1000
     const keyExpiresAtMs = key.keyExpiresAtMs + lateMs
-    const { sequenceClock: clock, maxStreams = 100_000 } = this.#options
+    const { sequenceClock: clock, maxStreams } = this.#rules
     this.#sweep(nowMs)
     let stream = this.streams.get(id)
     const issuedBeforeMs = stream?.keyIssuedAtMs ?? 0
-    const { publishPort } = key
     if (publishPort !== undefined) this.#checkPort(id, publishPort, key.isProtected === true)
     if (stream === undefined || stream.status === 'STOPPED') {
       const live = [...this.nodes.values()].filter(({ deadlineMs }) => deadlineMs > nowMs)
@@ -208,7 +211,7 @@ export class RegistryModel {
       stream = this.streams.get(id)
       const sec = (nowMs - clock.originMs) / 1000
       const isUsed = (stream?.owner ?? '') !== ''
-      const isLost = stream !== undefined && stream.server !== this.#options.server()
+      const isLost = stream !== undefined && stream.server !== this.#server()
       const unseen = UNSEEN * (Number(isUsed) + Number(isLost))
       const used = (stream?.media ?? 0) + unseen
       const usedDiscontinuities = (stream?.discontinuity ?? 0) + unseen / 100
@@ -226,7 +229,7 @@ export class RegistryModel {
         epoch: '',
         serial: 0,
         since: '',
-        server: this.#options.server(),
+        server: this.#server(),
         isYielded: false,
         first: media,
         media,
@@ -264,24 +267,10 @@ export class RegistryModel {
 
   revokeKey(id: string, keyId: string): RegisteredStream | undefined {
     const nowMs = this.#now()
-    this.revoked.add(`${id} ${keyId}`)
+    this.revocations.revoke(id, keyId, nowMs)
     const stream = this.streams.get(id)
     const { [keyId]: _, ...keys } = stream?.keys ?? {}
     if (stream !== undefined) this.streams.set(id, { ...stream, keys })
-    for (const each of this.#revokedKeys(id))
-      if (timesOf(each).expiresMs <= nowMs) this.revoked.delete(`${id} ${each}`)
-    for (const [each, sec] of this.revokedUntil().slice(0, 10))
-      if (sec * 1000 <= nowMs) this.revoked.delete(each)
-    const own = this.#revokedKeys(id)
-    const isFull = this.revoked.size > (this.#options.maxFloors ?? 100_000)
-    const [first] = isFull ? this.revokedUntil() : []
-    const excess = own.length > MAX_KEYS ? `${id} ${own[0]}` : first?.[0]
-    if (excess !== undefined) {
-      const [other = '', key = ''] = excess.split(' ')
-      const latestMs = Math.floor(nowMs / 1000) * 1000 + CLOCKS_MS
-      this.#raiseFloor(other, Math.min(timesOf(key).issuedMs, latestMs) / 1000 + 1)
-      this.revoked.delete(excess)
-    }
     return this.#describe(id)
   }
 
@@ -315,7 +304,7 @@ export class RegistryModel {
     if (!isFree && (this.leases.has(owner) || !mayTake)) return refuse('owned')
     let { first, media, discontinuity, server } = stream
     if (status !== 'STOPPED') {
-      server = this.#options.server()
+      server = this.#server()
       if (!isKnown) skip = Math.max(skip, UNSEEN)
       if (stream.server !== server) skip += UNSEEN
       if (skip > 0 || first + this.#window(id).length !== media) {
@@ -392,7 +381,7 @@ export class RegistryModel {
         leaseSinceMs !== stream.since &&
         this.leases.get(node)?.sinceMs === leaseSinceMs && {
           since: leaseSinceMs,
-          server: this.#options.server(),
+          server: this.#server(),
         }),
     }
     this.streams.set(id, next)
@@ -434,7 +423,7 @@ export class RegistryModel {
       isYielded: false,
       since: '',
       expiresAtMs: Infinity,
-      server: this.#options.server(),
+      server: this.#server(),
       keyIssuedAtMs: old?.keyIssuedAtMs ?? 0,
       keys: { ...whole.keys, ...old?.keys },
       media: Math.max(free.media, old?.media ?? 0, first + listed.length),
@@ -465,7 +454,7 @@ export class RegistryModel {
     const nowMs = this.#now()
     this.#sweep(nowMs)
     const stream = this.streams.get(id)
-    if (revoke) this.#revoke(id, nowMs)
+    if (revoke) this.revocations.revokeAll(id, Math.max(nowMs, stream?.keyIssuedAtMs ?? 0))
     if (stream === undefined) return { outcome: 'unknown' }
     const answer = <O extends string>(outcome: O) => ({ outcome, stream: this.#describe(id)! })
     if (run !== undefined && stream.run !== run) return answer('changed')
@@ -591,7 +580,7 @@ export class RegistryModel {
 
   #now(): number {
     this.expire()
-    return this.#options.nowMs()
+    return this.#nowMs()
   }
 
   #knowsNumbers(id: string, owner: string): boolean {
@@ -601,7 +590,7 @@ export class RegistryModel {
 
   #isSettled(node: string, nowMs: number): boolean {
     const lease = this.leases.get(node)
-    return lease !== undefined && nowMs - lease.sinceMs >= this.#options.settleMs
+    return lease !== undefined && nowMs - lease.sinceMs >= this.#rules.settleMs
   }
 
   #nodesByDeadline() {
@@ -663,40 +652,6 @@ export class RegistryModel {
     })
   }
 
-  #floorSec(id: string): number {
-    return Math.max(this.floors.get(id) ?? 0, this.floorOfAll ?? 0)
-  }
-
-  #revoke(id: string, nowMs: number): void {
-    const issuedAtMs = Math.max(nowMs, this.streams.get(id)?.keyIssuedAtMs ?? 0)
-    this.#raiseFloor(id, Math.max(Math.floor(issuedAtMs / 1000), this.#floorSec(id)) + 1)
-  }
-
-  #raiseFloor(id: string, floorSec: number): void {
-    if (floorSec <= this.#floorSec(id)) return
-    this.floors.set(id, floorSec)
-    if (this.floors.size <= (this.#options.maxFloors ?? 100_000)) return
-    const [[lowest, sec] = [id, floorSec]] = [...this.floors].toSorted(
-      ([a, x], [b, y]) => x - y || (a < b ? -1 : 1),
-    )
-    this.floors.delete(lowest)
-    this.floorOfAll = sec
-  }
-
-  /** Keys that are revoked alone and their expiry in seconds, the first one first. */
-  revokedUntil(): [string, number][] {
-    return [...this.revoked]
-      .map((each): [string, number] => [each, timesOf(each.split(' ')[1]!).expiresMs / 1000])
-      .toSorted(([a, x], [b, y]) => x - y || (a < b ? -1 : 1))
-  }
-
-  #revokedKeys(id: string): string[] {
-    return [...this.revoked]
-      .filter((each) => each.startsWith(`${id} `))
-      .map((each) => each.slice(id.length + 1))
-      .toSorted((a, b) => (a < b ? -1 : 1))
-  }
-
   #putKey(id: string, keyId: string, usedMs: number): void {
     const stream = this.streams.get(id)!
     const nowMs = this.#now()
@@ -736,8 +691,8 @@ export class RegistryModel {
     const { targets: _5, renditions: _6, expiresAtMs: _7, since: _8, server: _9, ...shown } = rest
     const { keyIssuedAtMs: _10, ...stream } = shown
     const url = this.nodes.get(owner)?.record.url
-    const keyFloorSec = this.#floorSec(id)
-    const revokedKeys = this.#revokedKeys(id)
+    const keyFloorSec = this.revocations.floorOf(id)
+    const revokedKeys = this.revocations.keysOf(id)
     return {
       id,
       ...stream,
@@ -747,11 +702,6 @@ export class RegistryModel {
       ...(typeof url === 'string' && url !== '' && { ownerUrl: url }),
     }
   }
-}
-
-function timesOf(keyId: string): { issuedMs: number; expiresMs: number } {
-  const [issued, lifetime] = keyId.split('-').map(Number)
-  return { issuedMs: issued! * 1000, expiresMs: (issued! + lifetime!) * 1000 }
 }
 
 /** Time at which a key was issued, or used for the last time. */

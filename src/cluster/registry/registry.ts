@@ -31,8 +31,8 @@ import {
 import { runScript, type ScriptName } from './scripts.ts'
 import { unavailable } from './unavailable.ts'
 
-export interface RegistrySettings {
-  readonly redis: Pick<Redis, 'command'>
+/** Rules of a registry, in Redis or in memory. */
+export interface RegistryRules {
   /** Clock that sequence numbers of new streams come from, so that they never go back under one URL. */
   readonly sequenceClock: SequenceClock
   /** Time without renewal after which a node counts as dead, in milliseconds. */
@@ -48,6 +48,10 @@ export interface RegistrySettings {
   readonly maxFloors?: number
 }
 
+export interface RegistrySettings extends RegistryRules {
+  readonly redis: Pick<Redis, 'command'>
+}
+
 /** See `SequenceStarts`. */
 export interface SequenceClock {
   readonly originMs: number
@@ -55,19 +59,19 @@ export interface SequenceClock {
   readonly discontinuitiesPerSec: number
 }
 
-export const LEASE_MS = 2000
+const LEASE_MS = 2000
 const MAX_STREAMS = 100_000
 const MAX_FLOORS = 100_000
 const MAX_NODES = 1000
 /** Time for which an owner that was away learns that its stream was stopped: it gives up what is unknown after that. */
-const RETAIN_MS = 2 * 60 * 60 * 1000
+export const RETAIN_MS = 2 * 60 * 60 * 1000
 
 /** Bounds of what one call may write. Webhook URLs alone may have 32 KiB. */
 const MAX_OPTIONS_CHARACTERS = 65_536
 const MAX_NODE_CHARACTERS = 4096
 const MAX_HEAD_CHARACTERS = 65_536
 const MAX_ENTRY_CHARACTERS = 16_384
-const MAX_ENTRIES = 2000
+export const MAX_ENTRIES = 2000
 
 export interface ClaimOptions {
   readonly node: string
@@ -143,7 +147,7 @@ export interface Restoration extends Advance {
   readonly awayMs: number
 }
 
-interface StartOptions {
+export interface StartOptions {
   readonly options: UncheckedOptions
   /** Options that keep the value that they were given first, until the stream stops. */
   readonly kept?: UncheckedOptions
@@ -196,27 +200,17 @@ export interface Orphan {
 /** All calls throw `REGISTRY_UNAVAILABLE`; what was asked may then have been done, and may be asked again. */
 export class Registry {
   readonly #redis: Pick<Redis, 'command'>
-  readonly #sequenceClock: SequenceClock
-  readonly #leaseMs: number
-  readonly #settleMs: number
-  readonly #maxStreams: number
-  readonly #maxFloors: number
+  readonly #rules: Required<RegistryRules>
 
-  constructor({ redis, sequenceClock, ...options }: RegistrySettings) {
-    const { leaseMs = LEASE_MS, settleMs = 2 * leaseMs, maxStreams = MAX_STREAMS } = options
-    const { maxFloors = MAX_FLOORS } = options
+  constructor({ redis, ...rules }: RegistrySettings) {
     this.#redis = redis
-    this.#sequenceClock = sequenceClock
-    this.#leaseMs = leaseMs
-    this.#settleMs = settleMs
-    this.#maxStreams = maxStreams
-    this.#maxFloors = maxFloors
+    this.#rules = completeRules(rules)
   }
 
   /** Renews the lease of a node; call it several times a lease. @returns since when it has held, by the clock of Redis */
   async renewNode({ node, ...record }: NodeRecord): Promise<number> {
     const text = bounded(JSON.stringify(record), MAX_NODE_CHARACTERS)
-    return Number(await this.#run('renew-node', [node, text, this.#leaseMs]))
+    return Number(await this.#run('renew-node', [node, text, this.#rules.leaseMs]))
   }
 
   /**
@@ -232,7 +226,9 @@ export class Registry {
 
   /** Nodes whose lease holds, and those that have streams to be adopted. */
   async listNodes(): Promise<RegisteredNode[]> {
-    return decodeNodes((await this.#run('list-nodes', [MAX_NODES, this.#leaseMs])) as unknown[])
+    return decodeNodes(
+      (await this.#run('list-nodes', [MAX_NODES, this.#rules.leaseMs])) as unknown[],
+    )
   }
 
   async listLiveNodes(): Promise<RegisteredNode[]> {
@@ -249,13 +245,21 @@ export class Registry {
     { options, kept = {}, keyExpiresAtMs, keyIssuedAtMs, ...asked }: StartOptions,
   ): Promise<RegisteredStream> {
     const { backup = false, publishPort, isProtected = false } = asked
-    const { originMs, mediaPerSec, discontinuitiesPerSec } = this.#sequenceClock
+    const { originMs, mediaPerSec, discontinuitiesPerSec } = this.#rules.sequenceClock
     const clock = [originMs, mediaPerSec, discontinuitiesPerSec]
     const keptFields = encodeOptions(kept)
     const fields = [keptFields.length / 2, ...keptFields, ...encodeOptions(options)]
     const issued = [keyIssuedAtMs ?? '', backup ? 1 : 0]
     const port = [publishPort ?? '', isProtected ? 1 : 0]
-    const args = [id, keyExpiresAtMs, this.#maxStreams, ...clock, ...issued, ...port, ...fields]
+    const args = [
+      id,
+      keyExpiresAtMs,
+      this.#rules.maxStreams,
+      ...clock,
+      ...issued,
+      ...port,
+      ...fields,
+    ]
     const answer = await this.#answer('start', args)
     const [word, known] = answer
     if (word === 'OTHER') throw PORT_REFUSALS.other(Number(known))
@@ -273,7 +277,7 @@ export class Registry {
 
   async claim(id: string, { node, epoch, seenFence, ...options }: ClaimOptions): Promise<Claimed> {
     const { skip = 0, lingering = false } = options
-    const limits = [skip, this.#settleMs, lingering ? 1 : 0]
+    const limits = [skip, this.#rules.settleMs, lingering ? 1 : 0]
     const answer = await this.#answer('claim', [id, node, epoch, seenFence, ...limits])
     const [word] = answer
     if (word === 'OK') return { outcome: 'granted', ...decodeHandover(id, answer) }
@@ -324,7 +328,7 @@ export class Registry {
   async stop(id: string, { reason, lingerMs, ...options }: StopOptions): Promise<Stopped> {
     const { run = '', by, revoke = false } = options
     const times = [lingerMs, Math.max(lingerMs, RETAIN_MS)]
-    const revocation = [revoke ? 1 : 0, this.#maxFloors]
+    const revocation = [revoke ? 1 : 0, this.#rules.maxFloors]
     const who = [by?.node ?? '', by?.fence ?? '']
     const answer = await this.#answer('stop', [id, reason, run, ...who, ...times, ...revocation])
     const stream = decodeStream(id, answer)
@@ -344,7 +348,7 @@ export class Registry {
    * @returns the stream; undefined for an unknown one
    */
   async revokeKey(id: string, keyId: string): Promise<RegisteredStream | undefined> {
-    return decodeStream(id, await this.#answer('revoke-key', [id, keyId, this.#maxFloors]))
+    return decodeStream(id, await this.#answer('revoke-key', [id, keyId, this.#rules.maxFloors]))
   }
 
   /** @returns undefined for a stream that was never started, or whose stop has been forgotten */
@@ -381,7 +385,7 @@ export class Registry {
     node: string,
     { after = '', limit }: { readonly after?: string; readonly limit: number },
   ): Promise<Orphan[]> {
-    const list = await this.#run('orphans', [node, this.#settleMs, limit, after])
+    const list = await this.#run('orphans', [node, this.#rules.settleMs, limit, after])
     return chunks(list as unknown[], 5).map(([id, fence, owner, record, gone]) => ({
       id: String(id),
       fence: Number(fence),
@@ -410,6 +414,17 @@ export class Registry {
   #run(name: ScriptName, args: readonly (string | number)[]): Promise<unknown> {
     return runScript(this.#redis, name, args)
   }
+}
+
+/** Fills in the defaults. */
+export function completeRules({
+  sequenceClock,
+  leaseMs = LEASE_MS,
+  settleMs = 2 * leaseMs,
+  maxStreams = MAX_STREAMS,
+  maxFloors = MAX_FLOORS,
+}: RegistryRules): Required<RegistryRules> {
+  return { sequenceClock, leaseMs, settleMs, maxStreams, maxFloors }
 }
 
 function decodeAdvanced(id: string, answer: Answer): Advanced {

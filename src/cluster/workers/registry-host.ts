@@ -7,7 +7,6 @@ import type { ChildProcess } from 'node:child_process'
 import { MillraceError } from '../../errors.ts'
 import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
 import type { Clock } from '../../timing/clock.ts'
-import { LEASE_MS } from '../registry/registry.ts'
 import { RegistryModel } from '../registry/registry-model.ts'
 import type { Order, RegistryCall } from './messages.ts'
 
@@ -26,8 +25,6 @@ export class RegistryHost {
     this.#model = new RegistryModel({
       nowMs: () => Math.floor(clock.wallMs()),
       server: () => 'supervisor',
-      leaseMs: LEASE_MS,
-      settleMs: 2 * LEASE_MS,
       sequenceClock: SEQUENCE_CLOCK,
       maxStreams,
     })

@@ -381,7 +381,7 @@ async function forget(redis: Redis, model: RegistryModel): Promise<void> {
     ...NODES.filter((each) => !model.leases.has(each)).map((each) => `mr:node:${each}`),
     ...IDS.filter((each) => !model.streams.has(each)).map((each) => `mr:{${each}}`),
     ...IDS.filter((each) => !model.windows.has(each)).map((each) => `mr:{${each}}:list`),
-    ...(model.floorOfAll === undefined ? ['mr:floors:all'] : []),
+    ...(model.revocations.floorOfAll === undefined ? ['mr:floors:all'] : []),
     ...NODES.filter((each) => !model.outboxes.outboxes.has(each)).map(outboxKey),
   ]
   if (keys.length > 0) await redis.command(['DEL', ...keys])
@@ -443,6 +443,7 @@ function dumpModel(model: RegistryModel): unknown {
       .flatMap(([name, score]) => [name, String(score)])
   const statusOf = (each: string) => model.streams.get(each)?.status ?? 'STOPPED'
   const { ends, holders, outboxes } = model.outboxes
+  const { floors, floorOfAll, revoked } = model.revocations
   return {
     streams: IDS.map((each) => {
       const window = model.windows.get(each)?.values ?? []
@@ -460,10 +461,10 @@ function dumpModel(model: RegistryModel): unknown {
     ports: Object.fromEntries(model.ports),
     born: model.bornMs === undefined ? null : String(model.bornMs),
     lingering: NODES.map((each) => [...(model.lingering.get(each) ?? [])].toSorted()),
-    floors: scored(model.floors),
-    floorOfAll: model.floorOfAll === undefined ? null : String(model.floorOfAll),
-    revoked: [...model.revoked].toSorted(),
-    revokedUntil: scored(model.revokedUntil()),
+    floors: scored(floors),
+    floorOfAll: floorOfAll === undefined ? null : String(floorOfAll),
+    revoked: [...revoked].toSorted(),
+    revokedUntil: scored(model.revocations.revokedUntil()),
     unannounced: scored([...ends].map(([name, { dueMs }]) => [name, dueMs])),
     ends: Object.fromEntries(
       [...ends].map(([name, { owner, reason, webhookUrls }]) => {
