@@ -97,7 +97,9 @@ export class RegistryModel implements Calls<Registry> {
   leases = new Map<string, { sinceMs: number; untilMs: number; server: string }>()
   streams = new Map<string, StoredStream>()
   /** Entries of the windows of streams, the first of which has the number `first` of the stream. */
-  windows = new Map<string, { values: readonly unknown[]; expiresAtMs: number }>()
+  windows = new Map<string, readonly unknown[]>()
+  /** Time before which neither a record of a stream nor a window expires. */
+  nextExpiryMs = Infinity
   /** Streams that run, and stopped ones until they are swept. */
   listed = new Set<string>()
   /** End of the linger of listed streams that have stopped. */
@@ -131,13 +133,19 @@ export class RegistryModel implements Calls<Registry> {
   expire(): void {
     const nowMs = this.#nowMs()
     for (const [node, { untilMs }] of this.leases) if (untilMs <= nowMs) this.leases.delete(node)
-    for (const [id, { expiresAtMs }] of this.streams) {
-      if (expiresAtMs <= nowMs) this.streams.delete(id)
-    }
-    for (const [id, { expiresAtMs }] of this.windows) {
-      if (expiresAtMs <= nowMs) this.windows.delete(id)
-    }
+    if (nowMs >= this.nextExpiryMs) this.#expireStreams(nowMs)
     this.outboxes.expire(nowMs)
+  }
+
+  /** Forgets windows at the end of their streams' linger, and records later. */
+  #expireStreams(nowMs: number): void {
+    this.nextExpiryMs = Infinity
+    for (const [id, { lingersUntilMs = Infinity, expiresAtMs }] of this.streams) {
+      if (lingersUntilMs <= nowMs) this.windows.delete(id)
+      if (expiresAtMs <= nowMs) this.streams.delete(id)
+      for (const atMs of [lingersUntilMs, expiresAtMs])
+        if (atMs > nowMs) this.nextExpiryMs = Math.min(this.nextExpiryMs, atMs)
+    }
   }
 
   renewNode({ node, ...record }: NodeRecord): number {
@@ -471,8 +479,7 @@ export class RegistryModel implements Calls<Registry> {
     const urls = stream.options['webhookUrls']
     const webhookUrls = urls === undefined ? '' : JSON.stringify(urls)
     this.outboxes.end({ streamId: id, run: stream.run }, { owner, reason, webhookUrls })
-    const window = this.windows.get(id)
-    if (window !== undefined) this.windows.set(id, { ...window, expiresAtMs: lingersUntilMs })
+    this.nextExpiryMs = Math.min(this.nextExpiryMs, lingersUntilMs)
     return answer('stopped')
   }
 
@@ -664,12 +671,12 @@ export class RegistryModel implements Calls<Registry> {
   }
 
   #window(id: string): readonly unknown[] {
-    return this.windows.get(id)?.values ?? []
+    return this.windows.get(id) ?? []
   }
 
   #setWindow(id: string, values: readonly unknown[]): void {
     if (values.length === 0) this.windows.delete(id)
-    else this.windows.set(id, { values, expiresAtMs: Infinity })
+    else this.windows.set(id, values)
   }
 
   #grant(id: string): { outcome: 'granted' } & Handover {

@@ -234,7 +234,7 @@ t.test('a registry that has lost a stream gets all of it', async (t) => {
     ...{ owner: 'a', status: 'STREAMING', fence, epoch: 'a' },
     ...{ options: { title: 'new' }, keyExpiresAtMs: 7, keys: { '5-7200-main': 6000 } },
   })
-  t.equal(model.windows.get('studio')?.values.length, stream.checkpoint.rows.length)
+  t.equal(model.windows.get('studio')?.length, stream.checkpoint.rows.length)
 })
 
 t.test('a comparison finds streams that are here no more, or not yet', async (t) => {

@@ -17,7 +17,8 @@ import { openRedis } from './open-registry.ts'
 
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 150)
 
-const START_MS = Date.UTC(2026, 11, 1)
+/** Ahead of the real clock, by which Redis ends what expires at a time that a script names. */
+const START_MS = Date.UTC(2050, 0, 1)
 /** Longer than a run takes by the real clock. */
 const LEASE_MS = 3_600_000
 const OPTIONS = {
@@ -244,7 +245,7 @@ function callsOf(
     }
     case 'advance': {
       const first = stream?.first ?? 100
-      const from = first + (model.windows.get(step.id)?.values.length ?? 0) + step.from - 1
+      const from = first + (model.windows.get(step.id)?.length ?? 0) + step.from - 1
       const entries = Array.from({ length: step.count }, (_, index) => ({
         mediaSequence: Math.max(0, from) + index,
         value: { n: from + index, serial: step.serial },
@@ -394,11 +395,16 @@ async function dump(redis: Redis): Promise<unknown> {
     const window = await list('LRANGE', `mr:{${each}}:list`, '0', '-1')
     return [each, pairsOf(fields), window]
   })
+  const expiring = IDS.map(async (each) => {
+    const leftMs = Number(await redis.command(['PTTL', `mr:{${each}}:list`]))
+    return leftMs > 0 ? [each] : []
+  })
   const byStatus = ['READY', 'STREAMING', 'INTERRUPTED', 'STOPPED'].map((each) =>
     list('ZRANGE', `mr:streams:${each}`, '0', '-1'),
   )
   return {
     streams: await Promise.all(streams),
+    expiring: (await Promise.all(expiring)).flat(),
     leases: (await list('KEYS', 'mr:node:?')).toSorted(),
     nodes: await list('ZRANGE', 'mr:nodes', '0', '-1', 'WITHSCORES'),
     gone: pairsOf(await list('HGETALL', 'mr:nodes:gone')),
@@ -446,9 +452,10 @@ function dumpModel(model: RegistryModel): unknown {
   const { floors, floorOfAll, revoked } = model.revocations
   return {
     streams: IDS.map((each) => {
-      const window = model.windows.get(each)?.values ?? []
+      const window = model.windows.get(each) ?? []
       return [each, fieldsOf(model, each), window.map((value) => JSON.stringify(value))]
     }),
+    expiring: IDS.filter((each) => model.windows.has(each) && statusOf(each) === 'STOPPED'),
     leases: NODES.filter((each) => model.leases.has(each)).map((each) => `mr:node:${each}`),
     nodes: scored([...model.nodes].map(([each, { deadlineMs }]) => [each, deadlineMs])),
     gone: Object.fromEntries([...model.gone].map(([each, since]) => [each, String(since)])),
