@@ -5,7 +5,7 @@
  */
 import type { Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
-import { Agent, buildConnector } from 'undici'
+import { Agent, Pool } from 'undici'
 import { NODE_CALL, type NodeCall, type NodeCalls } from '../../auth/node-calls.ts'
 import { MillraceError } from '../../errors.ts'
 import { machineClock, type Clock } from '../../timing/clock.ts'
@@ -99,14 +99,14 @@ export class NodeClient {
   #requests = 0
 
   constructor({ socketPathOf, calls, clock = machineClock }: NodeClientOptions = {}) {
-    const limits = { timeout: CONNECT_TIMEOUT_MS }
-    const connect =
-      socketPathOf === undefined
-        ? limits
-        : (...[target, callback]: Parameters<buildConnector.connector>) => {
-            const socketPath = socketPathOf(target.hostname)
-            buildConnector({ ...limits, socketPath })(target, callback)
-          }
+    const common: Agent.Options = {
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      maxOrigins: MAX_NODES,
+      ...(socketPathOf && {
+        factory: (origin, limits) =>
+          new Pool(origin, { ...limits, socketPath: socketPathOf(new URL(origin).hostname) }),
+      }),
+    }
     this.#calls = calls
     this.#answering = new LRUCache({
       max: MAX_NODES,
@@ -116,17 +116,15 @@ export class NodeClient {
       perf: { now: () => clock.nowUs() / 1000 },
     })
     this.#files = new Agent({
-      connect,
+      ...common,
       connections: MAX_CONNECTIONS,
-      maxOrigins: MAX_NODES,
       headersTimeout: HEADERS_TIMEOUT_MS,
       bodyTimeout: BODY_TIMEOUT_MS,
       maxResponseSize: FILE_LIMITS.maxBytes,
     })
     this.#passed = new Agent({
-      connect,
+      ...common,
       connections: MAX_PASSED,
-      maxOrigins: MAX_NODES,
       headersTimeout: PASSED_HEADERS_TIMEOUT_MS,
       bodyTimeout: PASSED_BODY_TIMEOUT_MS,
     })
