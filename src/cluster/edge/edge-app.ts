@@ -24,7 +24,7 @@ import type { OwnerLookup } from './stream-origin.ts'
 
 interface EdgeAppOptions extends ApplicationOptions {
   readonly edge: Edge
-  /** Passes on requests; one of a worker signs none. */
+  /** Passes on requests; that of a worker does not sign them. */
   readonly client: NodeClient
   readonly owners: OwnerLookup
   readonly ingestNodes: IngestNodes

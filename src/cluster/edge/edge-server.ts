@@ -85,8 +85,6 @@ export class EdgeServer {
   readonly #settings: Settings
   readonly #logger: Logger
   readonly #client: NodeClient
-  /** Passes on requests of clients. */
-  readonly #passing: NodeClient
   /** Whether the origin is this machine's own service, over Unix sockets. */
   readonly #isLocal: boolean
   readonly #listIngestNodes: EdgeCluster['listIngestNodes']
@@ -113,9 +111,9 @@ export class EdgeServer {
     const client = new NodeClient({
       socketPathOf,
       calls: socketPath === undefined ? nodeCalls : undefined,
+      // A signature would make a client of a worker a node.
+      signsFilesOnly: isLocal,
     })
-    // A signature would make a client of a worker a node.
-    const passing = isLocal ? new NodeClient({ socketPathOf }) : client
     const {
       owners,
       listIngestNodes,
@@ -129,7 +127,6 @@ export class EdgeServer {
     this.#leaveCluster = close
     this.#certificates = config.tls.cert === '' ? undefined : new CertificateSource(config.tls)
     this.#client = client
-    this.#passing = passing
     this.#isLocal = isLocal
     this.#listIngestNodes = listIngestNodes
     this.#edge = new Edge({ client, owners, maxBytes, readPlaybackSecrets })
@@ -139,21 +136,18 @@ export class EdgeServer {
         : undefined
     const onRefused = (message: string) => logger.warn(message)
     const readName = () => config.nodeUrl || `${hostname()}:${this.port}`
-    this.#ownerReports = passing.signs
-      ? new OwnerReports({ edge: this.#edge, client, readName, onRefused })
-      : undefined
+    this.#ownerReports =
+      client.signs && !isLocal
+        ? new OwnerReports({ edge: this.#edge, client, readName, onRefused })
+        : undefined
     const uncachedMemory = uncachedMemoryBeside((id) => this.#edge.memory.findStream(id))
     this.#guard = new HttpGuard({ limits: config.http, uncachedMemory, clock: systemClock, logger })
     this.#app = buildEdgeApp({
       edge: this.#edge,
-      client: passing,
+      client,
       owners,
       origin: this.#origin,
-      ingestNodes: new IngestNodes({
-        client: passing,
-        list: listIngestNodes,
-        isOrdered: isLocal,
-      }),
+      ingestNodes: new IngestNodes({ client, list: listIngestNodes, isOrdered: isLocal }),
       isLocal,
       nodeCalls,
       onSent: ({ id }, name, sizeBytes) => this.#edge.audience.addSent(id, name, sizeBytes),
@@ -201,7 +195,7 @@ export class EdgeServer {
     await this.#app.close()
     this.#closing.abort()
     this.#edge.close()
-    await Promise.all([this.#client.close(), this.#passing.close(), this.#leaveCluster()])
+    await Promise.all([this.#client.close(), this.#leaveCluster()])
   }
 
   /** Closes the port at once, with all connections. */
@@ -236,7 +230,7 @@ export class EdgeServer {
       if (url === undefined) return
       const report: WorkerReport = { worker, http: url === first ? http : NO_CLIENTS, streams: own }
       const body = Buffer.from(JSON.stringify(report))
-      await this.#passing.post(url, WORKER_REPORTS, body, this.#closing.signal)
+      await this.#client.post(url, WORKER_REPORTS, body, this.#closing.signal)
     })
     await Promise.all(sent)
   }

@@ -84,12 +84,15 @@ interface NodeClientOptions {
   readonly socketPathOf?: ((host: string) => string) | undefined
   /** Signs all requests; default: they are not signed. */
   readonly calls?: NodeCalls | undefined
+  /** Whether `get` alone signs. Default: false. */
+  readonly signsFilesOnly?: boolean
   readonly clock?: Pick<Clock, 'nowUs'>
 }
 
 /** URLs of nodes are http or https URLs, whose path comes before every other path. */
 export class NodeClient {
   readonly #calls: NodeCalls | undefined
+  readonly #signsFilesOnly: boolean
   readonly #files: Agent
   readonly #passed: Agent
   /** Whether the latest request for a file at a node had a response. */
@@ -98,7 +101,8 @@ export class NodeClient {
   readonly #passedReader = new ResponseReader(PASSED_LIMITS)
   #requests = 0
 
-  constructor({ socketPathOf, calls, clock = machineClock }: NodeClientOptions = {}) {
+  constructor(options: NodeClientOptions = {}) {
+    const { socketPathOf, calls, signsFilesOnly = false, clock = machineClock } = options
     const common: Agent.Options = {
       connectTimeout: CONNECT_TIMEOUT_MS,
       maxOrigins: MAX_NODES,
@@ -108,6 +112,7 @@ export class NodeClient {
       }),
     }
     this.#calls = calls
+    this.#signsFilesOnly = signsFilesOnly
     this.#answering = new LRUCache({
       max: MAX_NODES,
       ttl: IDLE_MS,
@@ -175,7 +180,7 @@ export class NodeClient {
       headers: {
         'accept-encoding': 'gzip',
         ...(etag !== undefined && { 'if-none-match': etag, prefer: 'wait=9' }),
-        ...this.#signed({ method: 'GET', path }),
+        ...this.#signed({ method: 'GET', path }, true),
       },
       ...(signal && { signal }),
     })
@@ -234,8 +239,9 @@ export class NodeClient {
     }
   }
 
-  #signed(call: NodeCall): Record<string, string> {
-    return this.#calls === undefined ? {} : { [NODE_CALL]: this.#calls.sign(call) }
+  #signed(call: NodeCall, isFile = false): Record<string, string> {
+    const calls = isFile || !this.#signsFilesOnly ? this.#calls : undefined
+    return calls === undefined ? {} : { [NODE_CALL]: calls.sign(call) }
   }
 
   /** Ends all requests. */

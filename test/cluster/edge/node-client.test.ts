@@ -73,6 +73,28 @@ t.test(
   },
 )
 
+t.test('the client of a worker signs its requests for files alone', async (t) => {
+  const signed: (string | undefined)[] = []
+  const server = createServer(({ url, headers }, reply) => {
+    if (NODE_CALL in headers) signed.push(url)
+    reply.end('{}')
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const client = new NodeClient({ calls: nodeCalls, signsFilesOnly: true })
+  t.teardown(async () => {
+    await client.close()
+    server.close().closeAllConnections()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { signal } = new AbortController()
+  await client.get(url, { path: '/video/demo/a.ts' })
+  const passed = { headers: {}, body: Buffer.alloc(0), client: '192.0.2.7', signal }
+  for (const isFile of [false, true])
+    await (await client.pass(url, { method: 'GET', path: '/api', isFile, ...passed })).read()
+  await client.post(url, '/edge-reports', Buffer.from('{}'), signal)
+  t.strictSame(signed, ['/video/demo/a.ts'])
+})
+
 t.test('a node URL may have a path, which a proxy removes and no signature covers', async (t) => {
   const seen: string[] = []
   const server = createServer(({ method = '', url = '', headers }, reply) => {
