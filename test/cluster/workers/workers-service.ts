@@ -97,21 +97,23 @@ export async function publishStream(t: Test, service: WorkersService, streamId: 
   return { events }
 }
 
-/** Living processes of a process group. */
+/** Living processes of a process group, in the order of their start: their ids begin anew at some time. */
 export function groupOf(groupId: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => groupIdOf(pid) === groupId)
-    .toSorted((a, b) => a - b)
+    .map((name) => ({ pid: Number(name), ...statOf(name) }))
+    .filter(({ group }) => group === groupId)
+    .toSorted((a, b) => a.startedTicks! - b.startedTicks! || a.pid - b.pid)
+    .map(({ pid }) => pid)
 }
 
-/** Group of a process; undefined for a process that has ended, even if nobody has read its exit code yet. */
-function groupIdOf(pid: number): number | undefined {
+/** Undefined for a process that has ended, even if nobody has read its exit code yet. See proc_pid_stat(5). */
+function statOf(pid: string) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const [state, , group] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return state === 'Z' ? undefined : Number(group)
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    if (fields[0] === 'Z') return undefined
+    return { group: Number(fields[2]), startedTicks: Number(fields[19]) }
   } catch {
     return undefined
   }
