@@ -76,6 +76,8 @@ export interface ModelOptions extends RegistryRules {
   readonly nowMs: () => number
   /** Id of the server: another one may have lost writes. */
   readonly server: () => string
+  /** Max number of running streams of all nodes; default: `maxStreams` for each. */
+  readonly maxTotal?: number
 }
 
 /** Numbers that an owner may have used without the registry. */
@@ -89,6 +91,7 @@ export class RegistryModel implements Calls<Registry> {
   readonly #nowMs: () => number
   readonly #server: () => string
   readonly #rules: Required<RegistryRules>
+  readonly #maxTotal: number | undefined
   /** All nodes, and the end of the latest lease of each. */
   nodes = new Map<string, { record: NodeFields; deadlineMs: number }>()
   /** Nodes that were known to be gone when their leases still held, and since when these had held. */
@@ -115,10 +118,11 @@ export class RegistryModel implements Calls<Registry> {
   readonly revocations: RevocationModel
   readonly outboxes: OutboxModel
 
-  constructor({ nowMs, server, ...rules }: ModelOptions) {
+  constructor({ nowMs, server, maxTotal, ...rules }: ModelOptions) {
     this.#nowMs = nowMs
     this.#server = server
     this.#rules = completeRules(rules)
+    this.#maxTotal = maxTotal
     this.revocations = new RevocationModel(this.#rules.maxFloors)
     this.outboxes = new OutboxModel({
       nowMs: () => this.#now(),
@@ -212,7 +216,7 @@ export class RegistryModel implements Calls<Registry> {
     if (publishPort !== undefined) this.#checkPort(id, publishPort, key.isProtected === true)
     if (stream === undefined || stream.status === 'STOPPED') {
       const live = [...this.nodes.values()].filter(({ deadlineMs }) => deadlineMs > nowMs)
-      const max = maxStreams * Math.max(1, live.length)
+      const max = this.#maxTotal ?? maxStreams * Math.max(1, live.length)
       if (this.listed.size - this.stopped.size >= max) throw new MillraceError('TOO_MANY_STREAMS')
       const excess = Math.max(0, this.stopped.size - max)
       for (const first of this.#stoppedFirst().slice(0, Math.min(excess, 10))) this.#forget(first)

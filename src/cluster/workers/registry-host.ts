@@ -26,7 +26,7 @@ export class RegistryHost {
       nowMs: () => Math.floor(clock.wallMs()),
       server: () => 'supervisor',
       sequenceClock: SEQUENCE_CLOCK,
-      maxStreams,
+      maxTotal: maxStreams,
     })
   }
 

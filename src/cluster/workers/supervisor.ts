@@ -78,13 +78,7 @@ export class Supervisor {
     this.#config = this.#complete(config)
     this.#logger = logger
     this.#registry =
-      ingest.workers === 1
-        ? undefined
-        : // The registry multiplies the limit by the nodes.
-          new RegistryHost({
-            maxStreams: Math.ceil(maxStreams / ingest.workers),
-            clock: systemClock,
-          })
+      ingest.workers === 1 ? undefined : new RegistryHost({ maxStreams, clock: systemClock })
     this.failed = new Promise((_resolve, reject) => (this.#fail = reject))
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({ exec: program, args: [WORKER_COMMAND], serialization: 'advanced' })
