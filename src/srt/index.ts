@@ -12,6 +12,8 @@ export type {
   AcceptDecision,
   CloseReason,
   ConnectionRequest,
+  Elsewhere,
+  MovedCaller,
   PayloadSink,
   SrtConnection,
 } from './types.ts'

@@ -107,8 +107,10 @@ export class NodeClient {
       connectTimeout: CONNECT_TIMEOUT_MS,
       maxOrigins: MAX_NODES,
       ...(socketPathOf && {
-        factory: (origin, limits) =>
-          new Pool(origin, { ...limits, socketPath: socketPathOf(new URL(origin).hostname) }),
+        factory: (origin, limits) => {
+          const socketPath = socketPathOf(new URL(origin).hostname)
+          return new Pool(origin, { ...(limits as Pool.Options), socketPath })
+        },
       }),
     }
     this.#calls = calls

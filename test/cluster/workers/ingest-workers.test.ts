@@ -129,7 +129,7 @@ t.test('several processes are one service', { skip }, async (t) => {
     }
     t.equal(await service.program.exit, 0)
     const ends = webhooks.received.filter(({ event }) => event.type === 'stream.stopped')
-    const ended = ends.map(({ event }) => String(event.stream_id))
+    const ended = ends.map(({ event }) => event.stream_id)
     t.strictSame(ended.filter((id) => id.startsWith('studio')).toSorted(), ids.toSorted())
     t.strictSame(groupOf(service.program.child.pid!), [])
     t.strictSame(readdirSync(service.folder), [])
