@@ -188,9 +188,9 @@ export class FragmentChecks {
     const { sent, isClean, hasFields } = this.#source
     const ids = samples.flatMap((sample) => sample.ids)
     const inTs = this.#inTs.get(`${timeline} ${SAME_MEDIA[name]!.join(' ')}`)
-    // Audio that ends before the video, or was sent ahead of its end, may be missing.
+    // Audio that begins before the timeline, as at each boundary, or was sent ahead of its end, may be missing.
     const isOutside = (id: number) =>
-      sent[id]!.lastPtsTicks + AUDIO_FRAME_TICKS <= startTicks ||
+      sent[id]!.lastPtsTicks < startTicks - ROUNDING_TICKS ||
       (sent[id]!.lastPtsTicks >= endTicks && !ids.includes(id))
     // After a step of the timestamps, a part may end between two fields: the second one is dropped.
     const isDropped = (id: number) =>
