@@ -278,7 +278,7 @@ export class MillraceError extends Error {
 /** @returns node that takes the caller, who is not refused then; undefined if there is none, or the caller cannot be moved */
 export function takerOf(
   error: unknown,
-  { isMovable = false }: { readonly isMovable?: boolean },
+  { isMovable }: { readonly isMovable?: () => boolean },
 ): string | undefined {
-  return isMovable && error instanceof MillraceError ? error.takenBy : undefined
+  return error instanceof MillraceError && isMovable?.() === true ? error.takenBy : undefined
 }

@@ -241,8 +241,9 @@ const startStreamSchema = wireSchema(StartStreamBody)
  * @throws {MillraceError} `BODY_INVALID` with the message of the HTTP response
  */
 export function checkStartRequest(request: StartRequest): void {
+  const given = new Set(Object.keys(Object(request)))
   const declared = Object.keys(StartStreamBody.properties)
-  const name = declared.find((name) => snakeCase(name) !== name && snakeCase(name) in request)
+  const name = declared.find((name) => snakeCase(name) !== name && given.has(snakeCase(name)))
   if (name !== undefined) {
     const message = `${snakeCase(name)} is a name of the API: expected ${name}`
     throw new MillraceError('BODY_INVALID', { message })

@@ -33,7 +33,7 @@ export interface PublishRequest {
   /** Whether it is another connection of the encoder that feeds the stream. */
   readonly isJoining?: boolean
   /** Whether another node may take it, see `takerOf`. */
-  readonly isMovable?: boolean
+  readonly isMovable?: () => boolean
   /** @throws {MillraceError} `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED`, `PASSPHRASE_WRONG`; see `ConnectionRequest` */
   readonly checkEncryption: (passphrase?: string) => Promise<void>
 }

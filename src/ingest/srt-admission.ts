@@ -16,14 +16,15 @@ import { BurstQueue } from './burst-queue.ts'
 export function createSrtAdmission(admit: Admission['admit'], defer: (act: () => void) => void) {
   return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
     const { streamId: streamKey, remoteAddress: address, remotePort, localPort: port } = request
-    const { isJoining = false, isMovable = false } = request
+    const { isJoining = false, isMovable } = request
     const checkEncryption = async (passphrase?: string) => {
       const error = await request.verifyEncryption(passphrase)
       if (error !== undefined) throw new MillraceError(error.code)
     }
     try {
       const remote = `${address}:${remotePort}`
-      const caller = { streamKey, port, address, remote, isJoining, isMovable, checkEncryption }
+      const of = { streamKey, port, address, remote, isJoining, checkEncryption }
+      const caller = { ...of, ...(isMovable && { isMovable }) }
       const publisher = await admit(caller, signal)
       const { passphrase, latencyMs } = publisher
       return {

@@ -33,7 +33,7 @@ export interface Cluster {
   /** Streams for admission: that of a verified key runs here once it is admitted. Readers are told where others are. */
   readonly admission: AdmissionStreams & ReadableStreams
   /** Tells another node of a caller that it takes, with which this one shares the SRT port. */
-  move(node: string, caller: MovedCaller): void
+  move(node: string, caller: MovedCaller): Promise<void>
   /** Stream that has a port to itself. @throws {MillraceError} `REGISTRY_UNAVAILABLE` */
   ownerOf(port: number): Promise<string | undefined>
   /** Streams of other nodes, for the viewers of this one. */

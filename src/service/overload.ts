@@ -67,10 +67,12 @@ export class OverloadJudge {
   #calmSec = 0
   /** Value of `#behindSec` at the latest disconnection of this overload. */
   #shedAtSec = -Infinity
-  /** Drops before the latest disconnection of this overload; Infinity before the first. */
-  #dropsAtShedding = Infinity
-  /** Seconds from a disconnection without relief to the next. */
-  #patienceSec = 2 * SHED_INTERVAL_SEC
+  /** Drops before the latest disconnection of this overload. */
+  #dropsAtShedding = 0
+  /** Seconds from the latest disconnection to the next. */
+  #intervalSec = SHED_INTERVAL_SEC
+  /** Value of `#intervalSec` after the latest disconnection of this overload without relief. */
+  #patienceSec = SHED_INTERVAL_SEC
 
   /** Whether new encoders are to be refused. */
   get overloaded(): boolean {
@@ -93,21 +95,26 @@ export class OverloadJudge {
     if (this.#behindSec >= REFUSE_AFTER_SEC) this.#overloaded = true
     else if (this.#calmSec >= CALM_SEC) this.#overloaded = false
     if (!behind) {
-      this.#dropsAtShedding = Infinity
       this.#shedAtSec = -Infinity
-      this.#patienceSec = 2 * SHED_INTERVAL_SEC
+      this.#intervalSec = SHED_INTERVAL_SEC
+      this.#patienceSec = SHED_INTERVAL_SEC
       return 0
     }
     const shedAfterSec = surges > 0 ? SHED_SURGES_AFTER_SEC : SHED_NEWEST_AFTER_SEC
-    const relieved = drops <= this.#dropsAtShedding * (1 - MIN_RELIEF)
-    const intervalSec = relieved ? SHED_INTERVAL_SEC : this.#patienceSec
     const sinceSec = this.#behindSec - this.#shedAtSec
-    if (this.#behindSec < shedAfterSec || sinceSec < intervalSec) return 0
-    if (!relieved) this.#patienceSec *= 2
+    if (sinceSec === SHED_INTERVAL_SEC) this.#judgeRelief(drops)
+    if (this.#behindSec < shedAfterSec || sinceSec < this.#intervalSec) return 0
     this.#shedAtSec = this.#behindSec
     this.#dropsAtShedding = drops
     const share = Math.min(Math.ceil(encoders * SHED_SHARE), Math.max(0, encoders - 1))
     return surges > 0 ? Math.min(surges, share) : share
+  }
+
+  /** Once for each disconnection, since drops vary by themselves. */
+  #judgeRelief(drops: number): void {
+    const isRelieved = drops <= this.#dropsAtShedding * (1 - MIN_RELIEF)
+    if (!isRelieved) this.#patienceSec *= 2
+    this.#intervalSec = isRelieved ? SHED_INTERVAL_SEC : this.#patienceSec
   }
 }
 

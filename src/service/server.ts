@@ -330,7 +330,7 @@ export class Server
         },
         onReader: (...reader) => this.#notifier.reader(...reader),
       }),
-      move: (...caller) => this.#cluster?.move(...caller),
+      move: async (...caller) => this.#cluster?.move(...caller),
       onWarning: this.#warn,
     })
     this.#health = new Health({

@@ -40,15 +40,15 @@ interface SrtListenerOptions {
   readonly settings: Settings
   readonly publish: Admission['admit']
   readonly read: AdmitReader
-  /** Tells another node of a caller that it takes, see `Listener.expect`. */
-  readonly move: (node: string, caller: MovedCaller) => void
+  /** Tells another node of a caller that it takes, see `Listener.expect`; rejects if that node is gone. */
+  readonly move: (node: string, caller: MovedCaller) => Promise<void>
   /** Receives warnings for the operator. */
   readonly onWarning: (message: string) => void
 }
 
 /** @throws {MillraceError} `ADDRESS_IN_USE`, or `CONFIG_INVALID` for an address that cannot be bound */
 export async function openListener(options: SrtListenerOptions): Promise<Listener> {
-  const { settings, publish, read, move, onWarning } = options
+  const { settings, publish, read, onWarning } = options
   const { srt, srtla, ingest } = settings.config
   const acceptPublisher = createSrtAdmission(publish, setImmediate)
   const listener = await createListener({
@@ -64,7 +64,12 @@ export async function openListener(options: SrtListenerOptions): Promise<Listene
         const node = takerOf(error, request)
         if (node === undefined) throw error
         const { localPort, remotePort, remoteAddress } = request
-        move(node, { localPort, remotePort, remoteAddress })
+        const caller = { localPort, remotePort, remoteAddress }
+        const isMoved = await options.move(node, caller).then(
+          () => true,
+          () => false,
+        )
+        if (!isMoved) throw error
         return { isElsewhere: true }
       }
     },

@@ -27,8 +27,8 @@ export interface ConnectionRequest {
    * of the decision is used only if the other members end meanwhile.
    */
   readonly isJoining?: boolean
-  /** Whether it can go to another listener at this port: it is shared, and the caller has no other connection here. */
-  readonly isMovable?: boolean
+  /** Whether it can go to another listener at this port now: it is shared, and the caller has no other connection here. */
+  readonly isMovable?: () => boolean
   /**
    * Checks the caller's encryption before the decision, which checks it anyway. One caller at a time is checked so, and up to
    * 256 wait.

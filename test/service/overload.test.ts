@@ -53,9 +53,24 @@ t.test('disconnects an eighth of the encoders every two seconds while that helps
 
 t.test('waits twice as long each time where that has not helped', async (t) => {
   const judge = new OverloadJudge()
-  const counts = Array.from({ length: 35 }, () => judge.observe(BEHIND))
-  const seconds = counts.flatMap((count, index) => (count > 0 ? [index + 1] : []))
-  t.strictSame(seconds, [3, 7, 15, 31])
+  // Drops that vary by themselves are judged once.
+  const secondsOf = (drops: (second: number) => number) => {
+    const counts = Array.from({ length: 62 }, (_, index) =>
+      judge.observe({ ...BEHIND, drops: drops(index + 1) }),
+    )
+    judge.observe(CALM)
+    return counts.flatMap((count, index) => (count > 0 ? [index + 1] : []))
+  }
+  t.strictSame(
+    secondsOf(() => 20_000),
+    [3, 7, 15, 31],
+  )
+  t.strictSame(
+    secondsOf((second) => (second % 4 === 0 ? 15_000 : 20_000)),
+    [3, 7, 15, 31],
+  )
+  const helps = (second: number) => (second < 9 ? 20_000 : 10_000)
+  t.strictSame(secondsOf(helps), [3, 7, 9, 17, 33], 'the third one follows at once')
 })
 
 t.test('keeps the encoder that connected first', async (t) => {

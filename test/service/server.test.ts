@@ -30,6 +30,7 @@ t.test('startStream rejects what the API rejects, with the same message', async 
     code: 'BODY_INVALID',
     message: 'stream_id is a name of the API: expected streamId',
   })
+  await t.rejects(server.startStream(undefined as never), { code: 'BODY_INVALID' })
   t.throws(() => server.status('a'), { code: 'STREAM_NOT_FOUND' }, 'nothing was started')
   t.strictSame(server.list().streams, [])
 })

@@ -185,10 +185,9 @@ export class ClusterMember implements Cluster {
     this.#adoption.start()
   }
 
-  readonly move: Cluster['move'] = (node, caller) => {
+  move(...[node, caller]: Parameters<Cluster['move']>): Promise<void> {
     const message: NodeMessage = { expect: caller }
-    // If it is lost, the caller's next CONCLUSION comes here again.
-    void this.#links.sendCommand(node, message).catch(() => undefined)
+    return this.#links.sendCommand(node, message)
   }
 
   async ownerOf(port: number): Promise<string | undefined> {
@@ -205,10 +204,11 @@ export class ClusterMember implements Cluster {
     admitUnkeyed: (request) => this.#admitUnkeyed(request),
     checkKey: (key) => this.#streams.checkKey(key),
     locate: async (streamId) => {
-      const { registry, sharesPort } = this.#links
+      const { node, registry, sharesPort } = this.#links
       const { status, owner, ownerUrl: url, options } = (await registry.get(streamId)) ?? {}
       if (url === undefined || status === 'STOPPED') return undefined
-      return { url, policy: decodeOptions(options), takenBy: sharesPort ? owner : undefined }
+      const isOther = sharesPort && owner !== node
+      return { url, policy: decodeOptions(options), takenBy: isOther ? owner : undefined }
     },
   }
 

@@ -8,6 +8,7 @@ import { MillraceError } from '../../errors.ts'
 import { SEQUENCE_CLOCK } from '../../stream/sequence-starts.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { RegistryModel } from '../registry/registry-model.ts'
+import { unavailable } from '../registry/unavailable.ts'
 import type { Order, RegistryCall } from './messages.ts'
 
 interface RegistryHostOptions {
@@ -68,7 +69,8 @@ export class RegistryHost {
 
   #command([node, command]: [node: string, command: unknown]): void {
     const child = this.#nodes.get(node)
-    if (child !== undefined) send(child, { type: 'command', command })
+    if (child === undefined) throw unavailable()
+    send(child, { type: 'command', command })
   }
 }
 

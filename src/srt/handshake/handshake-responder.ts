@@ -140,7 +140,7 @@ export class HandshakeResponder {
   }
 
   /**
-   * Takes the next CONCLUSION from this address without a cookie of its own: another listener at the port has verified it.
+   * Takes CONCLUSIONs from this address for `EXPECTED_US` without a cookie of its own: another listener at the port has verified it.
    *
    * @returns false if it is expected already, or too many are
    */

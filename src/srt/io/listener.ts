@@ -222,10 +222,11 @@ export class Listener {
   }
 
   /**
-   * Takes a caller of another listener at a shared port, which has verified that the caller is at its address: the next one of
-   * its CONCLUSIONs comes here. No effect where the port is not open, or not shared.
+   * Takes a caller of another listener at a shared port, which has verified that the caller is at its address: its CONCLUSIONs
+   * come here for 3 s. No effect where the port is not open, or not shared.
    */
   expect({ localPort, remotePort, remoteAddress }: MovedCaller): void {
+    if (this.#closing !== undefined) return
     for (const { address, endpoint, peers } of this.#sockets) {
       const isOther =
         address.port !== localPort || isIPv6(address.address) !== isIPv6(remoteAddress)
@@ -307,7 +308,7 @@ export class Listener {
         transmit: srtla ? (packet, ...to) => srtla.transmit(wholeOf(packet), ...to) : send,
         request: (attempt) => {
           const { remotePort, remoteAddress } = attempt
-          const isMovable = isShared && !endpoint.isConnected(remotePort, remoteAddress)
+          const isMovable = () => isShared && !endpoint.isConnected(remotePort, remoteAddress)
           void this.#decide(endpoint, attempt, { localPort: bound.port, isMovable })
         },
         refuse: ({ remoteAddress, remotePort }, code) => {

@@ -77,7 +77,8 @@ t.test('a command reaches the child that has the node, if there is one', async (
   t.strictSame(commands, [{ refresh: 'studio' }])
   b.child.connected = false
   b.child.emit('exit')
-  await a.client.sendCommand('b', { refresh: 'other' })
+  const lost = a.client.sendCommand('b', { refresh: 'other' })
+  await t.rejects(lost, { code: 'REGISTRY_UNAVAILABLE' })
   t.equal(commands.length, 1)
 })
 
