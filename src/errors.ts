@@ -249,7 +249,7 @@ export class MillraceError extends Error {
   readonly rejectCode: RejectCode
   /** Time after which an HTTP client may try again, in seconds; undefined if the code tells. */
   readonly retryAfterSec: number | undefined
-  /** Node at the same SRT port that takes the caller in place of this one, see `takerOf`. */
+  /** Node at the same SRT port to which the caller may be moved in place of the refusal. */
   readonly takenBy: string | undefined
 
   /**
@@ -273,12 +273,4 @@ export class MillraceError extends Error {
     this.retryAfterSec = options.retryAfterSec
     this.takenBy = options.takenBy
   }
-}
-
-/** @returns node that takes the caller, who is not refused then; undefined if there is none, or the caller cannot be moved */
-export function takerOf(
-  error: unknown,
-  { isMovable }: { readonly isMovable?: () => boolean },
-): string | undefined {
-  return error instanceof MillraceError && isMovable?.() === true ? error.takenBy : undefined
 }

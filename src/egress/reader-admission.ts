@@ -4,7 +4,7 @@
  * @module
  */
 import { parsePlayRequest, verifyPlayToken, type PlayRequest } from '../auth/srt-play-token.ts'
-import { MillraceError, takerOf } from '../errors.ts'
+import { MillraceError } from '../errors.ts'
 import type { AcceptDecision, ConnectionRequest } from '../srt/types.ts'
 import type { LiveStream } from '../stream/live-stream.ts'
 import type { StreamPolicy } from '../stream/live-stream-options.ts'
@@ -51,8 +51,13 @@ interface ReaderAdmissionOptions {
   readonly onReader: (stream: LiveStream, remote: string, event: 'connected' | 'left') => void
 }
 
-/** Decides on a caller; undefined for one that does not ask to read. @throws {MillraceError} with a `takerOf` */
-export type AdmitReader = (request: ConnectionRequest) => Promise<AcceptDecision | undefined>
+interface ReadRequest extends ConnectionRequest {
+  /** Moves the reader to another node at this port; resolves to whether that takes it. Absent: it stays here. */
+  readonly moveTo?: ((node: string) => Promise<boolean>) | undefined
+}
+
+/** Decides on a caller; undefined for one that does not ask to read. */
+export type AdmitReader = (request: ReadRequest) => Promise<AcceptDecision | undefined>
 
 export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitReader {
   const { streams, readPlaybackSecrets, maxReaders, isOverloaded, clock } = options
@@ -75,9 +80,11 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
       const refusal = refusalOf(stream)
       if (refusal !== undefined) throw refusal
     } catch (error) {
-      if (!(error instanceof MillraceError) || takerOf(error, caller)) throw error
-      onRejected(remote, error, stream)
-      return { reject: error.rejectCode }
+      if (!(error instanceof MillraceError)) throw error
+      const { takenBy, rejectCode } = error
+      const hasMoved = takenBy !== undefined && (await caller.moveTo?.(takenBy))
+      if (hasMoved !== true) onRejected(remote, error, stream)
+      return { reject: rejectCode }
     }
     const read = stream
     const passphrase = read.encryption?.passphrase

@@ -9,7 +9,7 @@ import { parseStreamKey, streamNamedIn, type StreamKeyClaims } from '../auth/str
 import { VerifiedKeys } from '../auth/verified-keys.ts'
 import { addressList, listContains } from '../binary/ip-address.ts'
 import type { Clock } from '../timing/clock.ts'
-import { MillraceError, takerOf } from '../errors.ts'
+import { MillraceError } from '../errors.ts'
 import {
   parseProgramChoice,
   PROGRAM_CHOICES,
@@ -32,14 +32,14 @@ export interface PublishRequest {
   readonly remote: string
   /** Whether it is another connection of the encoder that feeds the stream. */
   readonly isJoining?: boolean
-  /** Whether another node may take it, see `takerOf`. */
-  readonly isMovable?: () => boolean
+  /** Moves it to another node at this port; resolves to whether that takes it. Absent: it stays here. */
+  readonly moveTo?: ((node: string) => Promise<boolean>) | undefined
   /** @throws {MillraceError} `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED`, `PASSPHRASE_WRONG`; see `ConnectionRequest` */
   readonly checkEncryption: (passphrase?: string) => Promise<void>
 }
 
 export interface Admission {
-  /** Decides on a request; rejects with a `MillraceError` that was reported to `onRejected`, or has a `takerOf`. */
+  /** Decides on a request; rejects with a `MillraceError` that was reported to `onRejected`, unless the encoder has moved. */
   admit(request: PublishRequest, signal: AbortSignal): Promise<AcceptedPublisher>
   /** Decides whether a stream may call its source, which becomes its main encoder; rejects with a `MillraceError`. */
   admitPulled(stream: LiveStream, signal: AbortSignal): Promise<AcceptedPublisher>
@@ -182,8 +182,11 @@ export function createAdmission(options: AdmissionOptions): Admission {
       const checkKey = () => streams.checkKey(claims)
       return accepted(stream, key, { ...rulesFor(stream), checkKey })
     } catch (error) {
-      if (error instanceof MillraceError && !takerOf(error, request))
-        options.onRejected(remote, error, stream)
+      if (error instanceof MillraceError) {
+        const { takenBy } = error
+        const hasMoved = takenBy !== undefined && (await request.moveTo?.(takenBy))
+        if (hasMoved !== true) options.onRejected(remote, error, stream)
+      }
       throw error
     }
   }

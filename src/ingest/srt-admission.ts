@@ -4,27 +4,29 @@
  *
  * @module
  */
-import { MillraceError, takerOf } from '../errors.ts'
+import { MillraceError } from '../errors.ts'
 import type { AcceptDecision, ConnectionRequest } from '../srt/types.ts'
-import type { Admission } from './admission.ts'
+import type { Admission, PublishRequest } from './admission.ts'
 import { BurstQueue } from './burst-queue.ts'
 
 /**
  * @param defer  calls a function in a later turn of the event loop
- * @returns an accept hook that turns every refusal into a reject code and throws only programmer errors, and what has a `takerOf`
+ * @returns an accept hook that turns every refusal into a reject code, and throws only programmer errors
  */
 export function createSrtAdmission(admit: Admission['admit'], defer: (act: () => void) => void) {
-  return async (request: ConnectionRequest, signal: AbortSignal): Promise<AcceptDecision> => {
+  return async (
+    request: ConnectionRequest & Pick<PublishRequest, 'moveTo'>,
+    signal: AbortSignal,
+  ): Promise<AcceptDecision> => {
     const { streamId: streamKey, remoteAddress: address, remotePort, localPort: port } = request
-    const { isJoining = false, isMovable } = request
+    const { isJoining = false, moveTo } = request
     const checkEncryption = async (passphrase?: string) => {
       const error = await request.verifyEncryption(passphrase)
       if (error !== undefined) throw new MillraceError(error.code)
     }
     try {
       const remote = `${address}:${remotePort}`
-      const of = { streamKey, port, address, remote, isJoining, checkEncryption }
-      const caller = { ...of, ...(isMovable && { isMovable }) }
+      const caller = { streamKey, port, address, remote, isJoining, moveTo, checkEncryption }
       const publisher = await admit(caller, signal)
       const { passphrase, latencyMs } = publisher
       return {
@@ -34,7 +36,7 @@ export function createSrtAdmission(admit: Admission['admit'], defer: (act: () =>
         ...(latencyMs !== undefined && { latencyMs }),
       }
     } catch (error) {
-      if (!(error instanceof MillraceError) || takerOf(error, request)) throw error
+      if (!(error instanceof MillraceError)) throw error
       return { reject: error.rejectCode }
     }
   }

@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../timing/clock.ts'
-import { MillraceError, takerOf } from '../errors.ts'
+import { MillraceError } from '../errors.ts'
 import { isClustered } from '../config/complete-settings.ts'
 import { parseAddressBlocks, parseAddresses, parsePortRange } from '../config/setting-types.ts'
 import { createAdmission, type Admission, type AdmissionOptions } from '../ingest/admission.ts'
@@ -58,20 +58,19 @@ export async function openListener(options: SrtListenerOptions): Promise<Listene
     latencyMs: srt.latencyMs,
     ...(srt.passphrase !== '' && { passphrase: srt.passphrase }),
     accept: async (request, signal) => {
-      try {
-        return (await read(request)) ?? (await acceptPublisher(request, signal))
-      } catch (error) {
-        const node = takerOf(error, request)
-        if (node === undefined) throw error
-        const { localPort, remotePort, remoteAddress } = request
-        const caller = { localPort, remotePort, remoteAddress }
-        const isMoved = await options.move(node, caller).then(
+      const { localPort, remotePort, remoteAddress, isMovable } = request
+      let hasMoved = false
+      const moveTo = async (node: string) => {
+        if (isMovable?.() !== true) return false
+        const move = options.move(node, { localPort, remotePort, remoteAddress })
+        return (hasMoved = await move.then(
           () => true,
           () => false,
-        )
-        if (!isMoved) throw error
-        return { isElsewhere: true }
+        ))
       }
+      const caller = { ...request, moveTo }
+      const decision = (await read(caller)) ?? (await acceptPublisher(caller, signal))
+      return hasMoved ? { isElsewhere: true } : decision
     },
     onWarning,
   }).catch(explainAddress('SRT', srt.host))

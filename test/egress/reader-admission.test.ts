@@ -43,6 +43,30 @@ t.test('a stream of another node that is public needs no token', async (t) => {
   t.strictSame(rejected, ['NOT_OWNER', 'PLAYBACK_TOKEN_MISSING', 'PLAYBACK_TOKEN_MISSING'])
 })
 
+t.test('a reader of another node is reported only where that does not take it', async (t) => {
+  const moves: string[] = []
+  const { call, rejected } = setUp({
+    find: () => undefined,
+    locate: async () => ({
+      url: 'http://other',
+      policy: { playbackToken: false },
+      takenBy: 'other',
+    }),
+  })
+  const move = (hasMoved: boolean) => async (node: string) => {
+    moves.push(node)
+    return hasMoved
+  }
+  await call('studio', undefined, move(true))
+  t.strictSame(moves.splice(0), ['other'])
+  t.strictSame(rejected, [])
+  t.strictSame(await call('studio', undefined, move(false)), { reject: 2409 })
+  t.strictSame(moves, ['other'])
+  t.strictSame(rejected, ['NOT_OWNER'])
+  await call('studio')
+  t.equal(rejected.length, 2)
+})
+
 t.test('Redis is not asked for a bad token, and its outage says nothing without one', async (t) => {
   const secret = 'p'.repeat(32)
   const located: string[] = []
@@ -84,8 +108,9 @@ function setUp(streams: ReadableStreams) {
     onRejected: (_remote, { code }) => void rejected.push(code),
     onReader: () => {},
   })
-  const call = (rid: string, token?: string) =>
+  const call = (rid: string, token?: string, moveTo?: (node: string) => Promise<boolean>) =>
     admit({
+      moveTo,
       ...{ remoteAddress: '192.0.2.7', remotePort: 5000, localPort: 10_080, peerVersion: '1.5.1' },
       streamId: formatPlayRequest({ rid, ...(token !== undefined && { token }) }),
       verifyEncryption: async () => undefined,

@@ -54,6 +54,45 @@ t.test('rejects with the code of the refusal, and reports it without the key', a
   t.notMatch(JSON.stringify(reported) + String(reported[0]![1]), /token=|secret/)
 })
 
+t.test('an encoder of another node is reported only where that does not take it', async (t) => {
+  const reported: unknown[][] = []
+  const moves: string[] = []
+  const ofStudio = { streamId: 'studio', secret: 'secret', now: new Date(0) }
+  const { streamKey: streamId } = await issueStreamKey(ofStudio)
+  const { admit } = createAdmission({
+    isOverloaded: () => false,
+    streams: {
+      find: () => undefined,
+      admit: () => {
+        throw new MillraceError('STREAM_BUSY', { takenBy: 'other' })
+      },
+      checkKey: () => undefined,
+    },
+    streamOfPort: () => undefined,
+    readJwtSecrets: always(['secret']),
+    maxPublishers: 1,
+    clock: { nowUs: () => 0, wallMs: () => 0 },
+    sleep: () => Promise.reject(new Error('nothing to wait for')),
+    onRejected: (...refusal) => void reported.push(refusal),
+  })
+  const call = (hasMoved?: boolean) => {
+    const moveTo = async (node: string) => {
+      moves.push(node)
+      return hasMoved === true
+    }
+    const request = { ...REQUEST, streamId, moveTo: hasMoved === undefined ? undefined : moveTo }
+    return createSrtAdmission(admit, defer)(request, signal)
+  }
+  await call(true)
+  t.strictSame(moves.splice(0), ['other'])
+  t.strictSame(reported, [])
+  t.strictSame(await call(false), { reject: 2409 })
+  t.strictSame(moves, ['other'])
+  t.match(reported, [['192.0.2.1:5000', { code: 'STREAM_BUSY' }, undefined]])
+  await call()
+  t.equal(reported.length, 2)
+})
+
 t.test('a short key is guessed no faster than a long one, as docs/security.md says', async (t) => {
   const [key, other] = await Promise.all(
     ['a', 'b'].map((letter) =>
