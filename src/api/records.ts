@@ -612,7 +612,7 @@ export const StreamRecord = titled('StreamRecord', {
         holdBackMs: number('how far from the end players play'),
         expectedMs: number('sum of the three, without encoder and display'),
       },
-      { description: 'latency of viewers; absent until the playlist appears' },
+      { description: 'latency of viewers; absent until `master.m3u8` appears' },
     ),
   ),
   queuedBytes: integer(

@@ -251,7 +251,7 @@ function refusalOf(code: ErrorCode): MillraceError {
   return known
 }
 
-/** Every stream has the multivariant playlist; streams of an application may have the other one alone. */
+/** A stream of an application may have either alone. */
 const FIRST_PLAYLISTS = [MULTIVARIANT_URI, playlistUri('main')]
 
 /** Reason for which a stream does not have a file. */
@@ -261,6 +261,8 @@ function absence({ files, status, hasLeft }: PlayableStream, name?: string): Mil
   if (refusal !== undefined) return refusal
   if (name === PREVIEW_URI) return NO_PREVIEW
   const hasPlaylist = FIRST_PLAYLISTS.some((playlist) => files.get(playlist) !== undefined)
-  const isPlayable = status === 'STOPPED' || hasPlaylist
+  // With low latency, the multivariant playlist comes before the others.
+  const isAwaited = name !== undefined && files.availability?.(name) === 'future'
+  const isPlayable = status === 'STOPPED' || (hasPlaylist && !isAwaited)
   return isPlayable ? NO_FILE : NO_PLAYLIST
 }

@@ -687,7 +687,10 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
     if (isPausing) this.#interrupt('no-media')
     if (this.onAir === 'slate') return
     // The open segment stays open: media may continue on the same timeline.
-    if (isPausing || this.#life.lost) this.#take(this.#packager.settle())
+    if (isPausing || this.#life.lost) {
+      this.#take(this.#packager.settle())
+      this.#presentation.settle()
+    }
     if (isPausing) this.#presentation.files.markIdle()
   }
 

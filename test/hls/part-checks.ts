@@ -8,7 +8,7 @@ import type { Part, Segment } from '../../src/hls/store/segment.ts'
 
 /** `part` and `segment` with each output in order, `end` after the last; each throws where a rule is broken. */
 export class PartChecks {
-  readonly #target: () => number | undefined
+  readonly #targetSec: number | undefined
   /** Newest part of each rendition, that of the first one first. */
   readonly #serials = new Map<string, number>()
   readonly #open = new Map<string, Part[]>()
@@ -16,14 +16,16 @@ export class PartChecks {
   readonly #segments = new Map<string, Segment>()
   parts = 0
 
-  constructor(target: () => number | undefined) {
-    this.#target = target
+  /** @param targetSec  PART-TARGET; undefined for segments without parts */
+  constructor(targetSec: number | undefined) {
+    this.#targetSec = targetSec
   }
 
   part(part: Part): void {
-    const targetSec = this.#target()
+    const targetSec = this.#targetSec
     const { rendition, serial, durationSec, discontinuity } = part
-    if (targetSec === undefined) throw new Error(`${part.uri} before PART-TARGET`)
+    if (targetSec === undefined) throw new Error(`${part.uri} without PART-TARGET`)
+    if (this.#segments.size === 0) throw new Error(`${part.uri} in the first segment`)
     if (!isCmafRendition(rendition)) throw new Error(`${part.uri} is of transport stream`)
     const known = this.#serials.get(rendition)
     // The number behind a timeline was hinted in it.
@@ -62,7 +64,7 @@ export class PartChecks {
     }
     const chunks = parts.flatMap((part) => part.chunks)
     if (!Buffer.concat(chunks).equals(segment.bytes)) throw new Error(`${uri} has other bytes`)
-    const minSec = 0.85 * this.#target()!
+    const minSec = 0.85 * this.#targetSec!
     for (const [index, part] of parts.slice(0, -1).entries()) {
       const isExempt =
         part.independent || part.chunks.length === 0 || parts[index + 1]!.chunks.length === 0

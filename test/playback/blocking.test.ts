@@ -232,14 +232,16 @@ t.test('a request that waits goes on with the next owner, for the time it has le
 
 t.test('holds a request before the first segment for 9 s, then answers 404', async (t) => {
   const service = new MemoryService()
-  const [empty, started] = [new LiveStore(), new LiveStore()]
-  service.stored.set('empty', empty).set('started', started)
+  const [empty, started, early] = [new LiveStore(), new LiveStore(), new LiveStore()]
+  service.stored.set('empty', empty).set('started', started).set('early', early)
+  early.publishMaster('master.m3u8')
   const app = await startApp(t, service)
   const startMs = performance.now()
   const timers = t.capture(globalThis, 'setTimeout', setTimeout)
+  const names = ['playlist.m3u8', 'master.m3u8', 'playlist.m3u8?_HLS_msn=7']
   const late = Promise.all(
-    ['playlist.m3u8', 'master.m3u8', 'playlist.m3u8?_HLS_msn=7'].map((name) =>
-      call(app, 'GET', `/video/empty/${name}`),
+    [...names.map((name) => `empty/${name}`), 'early/playlist.m3u8'].map((path) =>
+      call(app, 'GET', `/video/${path}`),
     ),
   )
   const held = call(app, 'GET', '/video/started/playlist.m3u8')
@@ -248,6 +250,7 @@ t.test('holds a request before the first segment for 9 s, then answers 404', asy
   t.equal((await held).status, 200)
   const other = await call(app, 'GET', '/video/empty/video-2.m3u8')
   t.equal(other.status, 404, 'at once for a playlist that may never be')
+  t.equal((await call(app, 'GET', '/video/early/master.m3u8')).status, 200)
   for (const reply of await late) {
     t.equal(reply.status, 404)
     t.match(json(reply), { error: 'the stream has no playlist yet' })
@@ -257,7 +260,7 @@ t.test('holds a request before the first segment for 9 s, then answers 404', asy
   t.ok(heldMs >= 8900, `${Math.round(heldMs)} ms`)
   // How late a timer is depends on the machine.
   const waits = timers().filter(({ args: [, ms] }) => Math.round(ms ?? 0) === 9000)
-  t.equal(waits.length, 4)
+  t.equal(waits.length, 5)
   t.strictSame(app.log, [])
 })
 

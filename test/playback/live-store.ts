@@ -98,11 +98,16 @@ export class LiveStore implements StoredStream {
         skippable: true,
       },
     )
-    for (const name of ['master.m3u8', 'ts.m3u8']) {
-      this.files.replace(name, () =>
-        createStreamFile('multivariant-playlist', { ...file, chunks: [Buffer.from('#EXTM3U\n')] }),
-      )
-    }
+    this.publishMaster('master.m3u8', 'ts.m3u8')
+  }
+
+  /** Publishes a version of the multivariant playlists alone. */
+  publishMaster(...names: readonly string[]): void {
+    const version = `${this.#mediaSequence}.${this.#nextParts}`
+    const chunks = [Buffer.from('#EXTM3U\n')]
+    const content = { version, targetDurationSec: TARGET_DURATION_SEC, chunks }
+    for (const name of names)
+      this.files.replace(name, () => createStreamFile('multivariant-playlist', content))
   }
 
   /** Tags that tell how far the stream is; the older segments are left out. */

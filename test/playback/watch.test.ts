@@ -119,22 +119,27 @@ t.test('reveals the state of a stream, its times, and nothing else', async (t) =
   t.notMatch(await data(), { stops_at: /./ }, 'the expiry of a key is not for viewers')
 })
 
-t.test(
-  'the state of a stream that has not started tells of a slate that can be played',
-  async (t) => {
-    const service = new MemoryService()
-    const app = await startApp(t, service)
-    const stateOf = async (onAir: string | undefined, playable?: string) => {
-      const files = {
-        get: () => undefined,
-        availability: (name: string) => (name === playable ? 'current' : 'unknown'),
-      } as const
-      service.stored.set('demo', { status: 'READY', live: false, onAir, files })
-      return json(await call(app, 'GET', '/watch/demo/state'))['data']
-    }
-    t.match(await stateOf('slate', 'master.m3u8'), { status: 'READY', live: false, slate: true })
-    t.notMatch(await stateOf('slate'), { slate: true }, 'before its first playlist')
-    t.notMatch(await stateOf('main', 'master.m3u8'), { slate: true })
-    t.notMatch(await stateOf(undefined, 'master.m3u8'), { slate: true })
-  },
-)
+t.test('the state of a stream that is not live tells what can be played already', async (t) => {
+  const service = new MemoryService()
+  const app = await startApp(t, service)
+  const stateOf = async (stream: object, ...playlists: readonly string[]) => {
+    const files = {
+      get: () => undefined,
+      availability: (name: string) => (playlists.includes(name) ? 'current' : 'unknown'),
+    } as const
+    service.stored.set('demo', { status: 'READY', live: false, ...stream, files })
+    return json(await call(app, 'GET', '/watch/demo/state'))['data']
+  }
+  const all = ['master.m3u8', 'playlist.m3u8']
+  const slate = { onAir: 'slate' }
+  t.match(await stateOf(slate, ...all), { status: 'READY', live: false, slate: true })
+  t.notMatch(await stateOf(slate), { slate: true }, 'before its first playlist')
+  t.notMatch(await stateOf({ onAir: 'main' }, ...all), { slate: true })
+  t.notMatch(await stateOf({}, ...all), { slate: true })
+  const first = { status: 'STREAMING', onAir: 'main' }
+  t.match(await stateOf(first, 'master.m3u8'), { live: false, playable: true }, 'the first parts')
+  t.notMatch(await stateOf(first), { playable: true }, 'before the first parts')
+  t.notMatch(await stateOf(first, ...all), { playable: true }, 'after an interruption')
+  const live = { ...first, live: true }
+  t.notMatch(await stateOf(live, 'master.m3u8'), { playable: true }, 'live says it')
+})

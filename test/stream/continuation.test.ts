@@ -482,6 +482,96 @@ t.test('EXT-X-TARGETDURATION stays, and longer GOPs are cut', async (t) => {
   t.match(relay.stream.report().warnings, [{ code: 'GOP_TOO_LONG' }])
 })
 
+for (const hasBackup of [true, false]) {
+  const title = `two segments, ${hasBackup ? 'with' : 'without'} their media, go on in another process`
+  t.test(title, async (t) => {
+    const { relay, publish, read, headOf } = setUpGops(hasBackup)
+    publish([3, 3, 1])
+    const head = headOf(read('cmaf-video-1.m3u8'))
+    t.match(head, ['#EXT-X-TARGETDURATION:3', /PART-TARGET=0/])
+    t.equal(read('playlist.m3u8'), undefined, 'before the third segment')
+
+    relay.takeOver(hasBackup)
+    t.match(relay.stream, { status: 'INTERRUPTED', live: false })
+    t.match(read('master.m3u8'), /cmaf-video-1\.m3u8/)
+    t.match(read('ts.m3u8'), /\nplaylist\.m3u8/)
+    t.strictSame(headOf(read('cmaf-video-1.m3u8')), head)
+    const [first] = parseMediaPlaylist(read('cmaf-video-1.m3u8')!, ORIGIN).segments
+    t.match(first, { sequence: 0, durationSec: 3, gap: !hasBackup })
+
+    publish([4, 1])
+    t.strictSame(headOf(read('cmaf-video-1.m3u8')), head)
+    t.equal(relay.stream.live, true, 'with the next segment')
+    const { segments, targetSec } = parseMediaPlaylist(read('playlist.m3u8')!, ORIGIN)
+    t.equal(targetSec, 3)
+    t.same(
+      segments.map(({ durationSec }) => durationSec).slice(-2),
+      [3.4, 0.6],
+      'a longer GOP is cut',
+    )
+  })
+}
+
+/** Processes that serve GOPs with low latency. */
+function setUpGops(hasBackup: boolean) {
+  const media = { formats: ['ts', 'cmaf'], partSec: 0.2, segmentSec: 2 } as const
+  const relay = new Relay({ ...media, playlistSegments: 8, maxBytes: 64e6 }, hasBackup)
+  relay.start()
+  return {
+    relay,
+    publish(gops: readonly number[], framesPerSec?: number) {
+      const ts = new GopEncoder(framesPerSec).encode(gops)
+      relay.push(relay.connect(), ts, Math.ceil(ts.length / PAYLOAD_BYTES))
+    },
+    read: (name: string) => relay.stream.files.get(name)?.chunks.join(''),
+    headOf: (text = '') => text.match(/#EXT-X-(TARGETDURATION|PART-INF).*/g),
+  }
+}
+
+t.test(
+  'before the second segment, another process begins anew with a PART-TARGET of its own',
+  async (t) => {
+    const { relay, publish, read, headOf } = setUpGops(true)
+    publish([3, 2])
+    t.match(relay.record, { targets: undefined, free: { media: 2 } }, 'the second has parts')
+    t.equal(read('master.m3u8'), undefined)
+    relay.takeOver(true)
+    publish([2, 4, 1], 12)
+    const text = read('cmaf-video-1.m3u8')
+    t.strictSame(headOf(text), ['#EXT-X-TARGETDURATION:4', '#EXT-X-PART-INF:PART-TARGET=0.17335'])
+    t.match(text, /#EXT-X-MEDIA-SEQUENCE:2\n/)
+    t.notMatch(text, 'e0-')
+    t.strictSame(relay.complaints, [])
+  },
+)
+
+t.test('playlists that appeared when media paused go on in another process', async (t) => {
+  const { relay, read } = setUp({ formats: ['ts', 'cmaf'], partSec: 0.2, payloads: 120 })
+  t.equal(read(), '')
+  for (let sec = 0; sec < 11; sec++) {
+    relay.nowUs += 1e6
+    relay.stream.tick()
+  }
+  const [text, master] = [read(), read('ts.m3u8')]
+  t.match(text, '#EXTINF')
+  relay.takeOver(true)
+  t.ok(read().startsWith(text.trimEnd()), read())
+  t.equal(read('ts.m3u8'), master)
+})
+
+t.test('targets without segments go on: playlists appear with the next segment', async (t) => {
+  const { relay } = setUp({ formats: ['ts', 'cmaf'], partSec: 0.2, payloads: 220 })
+  const { targets, free } = relay.record!
+  t.ok(targets !== undefined && free.media < 4, 'the first two segments')
+  const next = new Relay(relay.settings, false)
+  next.start({ checkpoint: { ...relay.record!, rows: [] } })
+  t.equal(next.stream.files.get('master.m3u8'), undefined)
+  next.push(next.connect(), CLIP, 120)
+  for (const name of ['master.m3u8', 'cmaf-video-1.m3u8', 'playlist.m3u8'])
+    t.ok(next.stream.files.get(name), name)
+  t.strictSame(next.record!.targets, targets)
+})
+
 t.test('a stream without segments begins READY, with the free numbers', async (t) => {
   const relay = new Relay(
     { formats: ['ts'], partSec: 0.2, segmentSec: 1, playlistSegments: 4, maxBytes: 64e6 },

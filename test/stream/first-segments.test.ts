@@ -1,6 +1,8 @@
 /**
- * The playlist appears with the third segment, since players start three target durations before its end (RFC 8216bis
- * 6.3.3), and the longest of the three sets EXT-X-TARGETDURATION (4.4.3.1); with parts the longest of two.
+ * Without parts, the playlists appear with the third segment, since players start three target durations before the end
+ * (RFC 8216bis 6.3.3), and the longest of the three sets EXT-X-TARGETDURATION (4.4.3.1). With parts the first segment sets
+ * PART-TARGET, and the longest of two EXT-X-TARGETDURATION: the playlists with parts appear with the second segment, which
+ * has parts.
  */
 import { deepStrictEqual } from 'node:assert/strict'
 import * as fc from 'fast-check'
@@ -12,6 +14,8 @@ import { StreamViewer } from './stream-viewer.ts'
 /** Rules of EXT-X-TARGETDURATION and PART-TARGET; such GOPs break others themselves. */
 const OF_TARGETS =
   /: (SEGMENT_OVER_TARGET|TARGETDURATION_CHANGED|PART_OVER_TARGET|PART_TARGET_CHANGED) /
+
+const ALL_PLAYLISTS = ['master.m3u8', 'cmaf-video-1.m3u8', 'ts.m3u8', 'playlist.m3u8']
 
 const LOW_LATENCY = { formats: ['ts', 'cmaf'], partSec: 0.2 } as const
 
@@ -197,26 +201,119 @@ t.test('a stream that comes back keeps its playlist and its target', async (t) =
   t.same(events, ['live', 'interrupted: timeout', 'live'].slice(events.length === 2 ? 1 : 0))
 })
 
-t.test('with parts, the playlists appear with the third segment as well', async (t) => {
-  const { stream, read, publish, events } = createStream({ ...LOW_LATENCY, playlistSegments: 8 })
-  const publication = publish()
-  const encoder = new GopEncoder()
-  publication.push(encoder.encode([2, 3, 3]))
-  for (const name of ['master.m3u8', 'ts.m3u8', 'playlist.m3u8', 'cmaf-video-1.m3u8'])
-    t.equal(read(name), undefined, name)
-  t.equal(stream.live, false)
-  publication.push(encoder.encode([4, 1]))
-  for (const name of ['playlist.m3u8', 'cmaf-video-1.m3u8']) {
-    const [first, second, third, ...later] = listDurations(read(name))
-    t.same([first, second, third], [2, 3, 3], name)
-    t.ok(later.every((sec) => Math.round(sec) <= 3))
-    t.equal(targetOf(read(name)), 3)
+/** Media, in seconds, of a stream with parts when each of its playlists appears, and when it goes live. */
+function appearances(gops: readonly number[], options: Parameters<typeof createStream>[0] = {}) {
+  const setUp = createStream({ ...LOW_LATENCY, playlistSegments: 8, ...options })
+  const viewer = new StreamViewer(setUp.stream, ['cmaf-video-1', 'main'])
+  const publication = setUp.publish()
+  const at: Record<string, number> = {}
+  let frames = 0
+  for (const frame of new GopEncoder().frames(gops)) {
+    publication.push(frame)
+    viewer.look()
+    frames++
+    for (const name of ALL_PLAYLISTS)
+      if (setUp.read(name) !== undefined) at[name] ??= frames / FRAMES_PER_SEC
+    if (setUp.stream.live) at['live'] ??= frames / FRAMES_PER_SEC
   }
-  t.match(read('cmaf-video-1.m3u8'), /#EXT-X-PART-INF/)
-  t.same(
-    events.filter((event) => event === 'live'),
-    ['live'],
-  )
+  return { ...setUp, publication, viewer, at }
+}
+
+t.test('with parts, master.m3u8 appears with the second segment', async (t) => {
+  const cases: [name: string, gops: number[], durations: number[], target: number][] = [
+    ['GOPs of 1 s', [1, 1, 1, 1, 1, 1], [2, 2, 2], 2],
+    ['GOPs of 2 s', [2, 2, 2], [2, 2, 2], 2],
+    ['GOPs of 4 s', [4, 4, 4], [4, 4, 4], 4],
+    ['a scene cut at a whole second', [2, 8.3, 8.3, 8.3], [2, 8.3, 8.3, 8.3], 8],
+    ['a scene cut at any frame', [3.2, 8.3, 5, 8.3], [3.2, 8.3, 5, 8.3], 8],
+    ['scene cuts in the first segment', [1, 1.4, 8.3, 8.3, 8.3], [2.4, 8.3, 8.3, 8.3], 8],
+    ['a scene cut in the second segment', [8.3, 2.1, 8.3, 8.3], [8.3, 2.1, 8.3, 8.3], 8],
+  ]
+  for (const [name, gops, durations, target] of cases) {
+    const { read, at, stream, viewer } = appearances([...gops, 1])
+    const [first, second, third] = durations as [number, number, number]
+    const appearsWith = (endSec: number, file: string) =>
+      t.ok(at[file]! > endSec && at[file]! <= endSec + 0.2, `${name}: ${file} at ${at[file]} s`)
+    for (const file of ['master.m3u8', 'cmaf-video-1.m3u8']) appearsWith(first + second, file)
+    for (const file of ['ts.m3u8', 'playlist.m3u8', 'live'])
+      appearsWith(first + second + third, file)
+    t.same(listDurations(read('cmaf-video-1.m3u8')), durations, name)
+    t.equal(targetOf(read('cmaf-video-1.m3u8')), target, name)
+    t.equal(stream.packaging.forcedCuts, 0, 'no GOP is cut')
+    t.same(
+      viewer.complaints.filter((it) => OF_TARGETS.test(it)),
+      [],
+      name,
+    )
+  }
+})
+
+t.test('with parts, what appears first has a segment without parts and one with', async (t) => {
+  const { read, stream } = appearances([2, 2, 0.5])
+  const text = read('cmaf-video-1.m3u8')
+  t.same(listDurations(text), [2, 2])
+  t.equal(text?.match(/#EXT-X-PART:/g)?.length, 12)
+  t.match(text, /#EXT-X-PART:[^\n]*INDEPENDENT=YES\n#EXT-X-PART:/)
+  t.match(read('master.m3u8'), /cmaf-video-1/)
+  t.match(read('master.m3u8'), /CLOSED-CAPTIONS=NONE/, 'Shaka would look for captions, and fail')
+  t.equal(read('ts.m3u8'), undefined, 'no playlist lists what is not there')
+  t.match(stream.report(), { latency: { partMs: 208 } })
+  t.equal(stream.live, false)
+})
+
+t.test('with parts, captions are not denied once three segments are listed', async (t) => {
+  const { read } = appearances([2, 2, 2, 2])
+  t.notMatch(read('master.m3u8'), /CLOSED-CAPTIONS/)
+})
+
+t.test('with parts, media that pauses in the second segment publishes all playlists', async (t) => {
+  const { read, pass, stream, viewer } = appearances([2, 1])
+  t.equal(read('playlist.m3u8'), undefined)
+  pass(11)
+  for (const name of ALL_PLAYLISTS) t.ok(read(name), name)
+  t.equal(read('cmaf-video-1.m3u8')?.match(/#EXT-X-PART:/g)?.length, 4, 'the parts so far')
+  viewer.look()
+  t.same(viewer.complaints, [])
+  t.equal(stream.live, false)
+})
+
+t.test('with parts, a segment that a disconnect cut short fixes no target', async (t) => {
+  const { read, publish, pass, at } = appearances([1.5])
+  t.same(at, {})
+  const second = publish()
+  second.push(new GopEncoder().encode([1.2]))
+  second.end('timeout')
+  pass(1)
+  publish().push(new GopEncoder().encode([4, 4, 0.2]))
+  const text = read('cmaf-video-1.m3u8')
+  t.equal(targetOf(text), 4, 'the first whole GOP counts')
+  t.same(listDurations(text), [1.5, 1.2, 4, 4])
+  t.equal(text?.split('#EXT-X-PART:').length, 1 + 20, 'the segment behind it has parts')
+  t.ok(read('playlist.m3u8'))
+})
+
+t.test('with parts, a disconnect in the second segment publishes it', async (t) => {
+  const { read, publication, viewer } = appearances([2, 1])
+  publication.end('timeout')
+  viewer.look()
+  const text = read('cmaf-video-1.m3u8')
+  t.same(listDurations(text), [2, 1])
+  t.equal(text?.match(/#EXT-X-PART:/g)?.length, 5)
+  t.ok(read('master.m3u8'))
+  t.equal(read('playlist.m3u8'), undefined)
+  t.same(viewer.complaints, [])
+})
+
+t.test('frames too long for parts: all playlists appear with the second segment', async (t) => {
+  const { stream, read, publish } = createStream({ ...LOW_LATENCY, playlistSegments: 8 })
+  const publication = publish()
+  const encoder = new GopEncoder(0.5)
+  publication.push(encoder.encode([4, 4]))
+  t.equal(read('master.m3u8'), undefined)
+  publication.push(encoder.encode([4, 4]))
+  t.ok(read('master.m3u8'))
+  t.notMatch(read('cmaf-video-1.m3u8'), /EXT-X-PART/)
+  t.equal(stream.live, true)
 })
 
 t.test('Video.js begins at most ten parts before a key frame of constant GOPs', async (t) => {

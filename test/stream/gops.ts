@@ -18,7 +18,12 @@ const START_TICKS = 900_000
 /** Transport stream with continuous timestamps; each encoder starts at the same time. */
 export class GopEncoder {
   readonly #ts = new TsBuilder()
+  readonly #framesPerSec: number
   #frames = 0
+
+  constructor(framesPerSec = FRAMES_PER_SEC) {
+    this.#framesPerSec = framesPerSec
+  }
 
   /**
    * @param secs  duration of each GOP
@@ -32,8 +37,8 @@ export class GopEncoder {
   *frames(secs: readonly number[], { lostKeys = false } = {}): Generator<Buffer> {
     this.#ts.program([{ pid: VIDEO_PID, streamType: 0x1b }])
     for (const sec of secs) {
-      for (let frame = 0; frame < Math.round(sec * FRAMES_PER_SEC); frame++) {
-        const ptsTicks = START_TICKS + this.#frames++ * (90_000 / FRAMES_PER_SEC)
+      for (let frame = 0; frame < Math.round(sec * this.#framesPerSec); frame++) {
+        const ptsTicks = START_TICKS + this.#frames++ * (90_000 / this.#framesPerSec)
         if (lostKeys && frame === 0) continue
         const payload = h264AccessUnit({ key: frame === 0, sizeBytes: 400 })
         this.#ts.unit(VIDEO_PID, pesPacket(payload, { ptsTicks, length: 'none' }))

@@ -268,6 +268,9 @@ function pageState(): object {
     since: Type.Optional(time('since when it has this status')),
     stops_at: Type.Optional(time('in `INTERRUPTED`: when it stops, if no encoder comes')),
     slate: Type.Optional(Type.Literal(true, { description: 'a slate plays' })),
+    playable: Type.Optional(
+      Type.Literal(true, { description: 'the first parts can be played; `live` follows' }),
+    ),
     rewind: Type.Optional(Type.Literal(true, { description: '`dvr.m3u8` can be played' })),
   })
 }

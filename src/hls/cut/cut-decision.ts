@@ -26,8 +26,8 @@ interface EarlierMedia {
 /**
  * `start` and `end` alternate; between them, if the segment has parts, `part` ends each of them. `target` follows the
  * third `end`, with low latency the second, unless `settle` has fixed it earlier or disconnects cut all these segments
- * short; the segments after it have parts if it has a PART-TARGET. A new date range is decided at the first PES packet
- * at or after its start, while a segment is open.
+ * short. If it has a PART-TARGET, the segments after the first that no disconnect cut short have parts. A new date range is
+ * decided at the first PES packet at or after its start, while a segment is open.
  */
 export type CutDecision =
   | { readonly type: 'start'; readonly plan: SegmentPlan }

@@ -66,7 +66,7 @@ export class CutPlanner {
     this.#maxSegmentBytes = maxSegmentBytes
     this.#maxGopSec = Math.max(MAX_GOP_SEC, options.segmentSec)
     this.#targets = new Targets(options, this.#gops, earlier?.targets)
-    this.#parts.fix(earlier?.targets.partTargetSec, this.limitTicks)
+    this.#fixParts()
     this.#sequence = new SequenceCounter(sequenceStart, earlier !== undefined)
     this.#programDate = new ProgramDate(earlier?.endMs)
   }
@@ -297,6 +297,7 @@ export class CutPlanner {
     const lengthTicks = segmentTicks(startTicks, endTicks, this.limitTicks)
     const durationSec = lengthTicks / TICKS_PER_SEC
     const fixed = this.#targets.addSegment(durationSec, cutShort)
+    this.#fixParts()
     const goesOn = nextFrameTicks - endTicks <= this.#targets.maxStepTicks
     const last = { untilTicks, endsTimeline: !goesOn }
     this.#decide(...this.#parts.end(startTicks + lengthTicks, last).map(partDecision))
@@ -338,8 +339,12 @@ export class CutPlanner {
 
   #decideTargets(fixed: TargetDurations | undefined): void {
     if (fixed === undefined) return
-    this.#parts.fix(fixed.partTargetSec, this.limitTicks)
+    this.#fixParts()
     this.#decide({ type: 'target', ...fixed })
+  }
+
+  #fixParts(): void {
+    this.#parts.fix(this.#targets.partTargetSec, this.limitTicks)
   }
 
   #decide(...decisions: readonly CutDecision[]): void {

@@ -1,5 +1,6 @@
 /**
- * EXT-X-TARGETDURATION and PART-TARGET, which are fixed together and never change.
+ * EXT-X-TARGETDURATION and PART-TARGET, which never change once they are fixed: PART-TARGET by the first segment, so that the
+ * second one has parts, EXT-X-TARGETDURATION by the first segments together.
  *
  * @module
  */
@@ -13,9 +14,9 @@ import { usualMinTicks } from './segment-boundary.ts'
 import { TargetDuration } from './target-duration.ts'
 
 /**
- * Number of segments that fix the targets, with which the playlist appears. The first GOP may be shorter than later
- * GOPs, and players start three target durations before the end (RFC 8216bis 6.3.3); with parts they start near the
- * end.
+ * Number of segments that fix EXT-X-TARGETDURATION, with which the playlist appears. The first GOP may be shorter than
+ * later GOPs, and players start three target durations before the end (RFC 8216bis 6.3.3); with parts they start near
+ * the end.
  */
 const SEGMENTS_TO_FIX = 3
 const SEGMENTS_TO_FIX_WITH_PARTS = 2
@@ -31,8 +32,8 @@ export interface TargetsOptions {
 export class Targets {
   readonly #duration: TargetDuration
   readonly #minTicks: number
-  /** Undefined without low latency. */
-  readonly #part: PartTarget | undefined
+  /** Undefined without low latency, and once PART-TARGET is fixed. */
+  #part: PartTarget | undefined
   readonly #gops: GopLengths
   #partTargetSec: number | undefined
 
@@ -50,12 +51,17 @@ export class Targets {
     this.#duration = new TargetDuration(segmentSec, maxSegmentSec, segmentsToFix, fixed?.targetSec)
     this.#partTargetSec = fixed?.partTargetSec
     this.#minTicks = usualMinTicks(Math.min(segmentSec, fixed?.targetSec ?? segmentSec))
-    this.#part = partSec === undefined ? undefined : new PartTarget(partSec)
+    if (partSec !== undefined && fixed === undefined) this.#part = new PartTarget(partSec)
   }
 
   /** EXT-X-TARGETDURATION; before it is fixed, its maximum. */
   get sec(): number {
     return this.#duration.sec
+  }
+
+  /** PART-TARGET; undefined before it is fixed, and without parts. */
+  get partTargetSec(): number | undefined {
+    return this.#partTargetSec
   }
 
   /** Maximum duration of a segment. */
@@ -76,20 +82,22 @@ export class Targets {
 
   /** Records a PES packet of the reference track. */
   addFrame(unit: PesUnit): void {
-    if (!this.#duration.fixed) this.#part?.addFrame(unit)
+    this.#part?.addFrame(unit)
   }
 
   /** Records a PES packet of another track. */
   addOther(unit: PesUnit): void {
-    if (!this.#duration.fixed) this.#part?.addOther(unit)
+    this.#part?.addOther(unit)
   }
 
   /**
-   * Records a segment, see `TargetDuration.addSegment`.
+   * Records a segment, see `TargetDuration.addSegment`. The first one that no disconnect cut short fixes PART-TARGET, unless
+   * its frames tell none.
    *
-   * @returns the targets if this segment fixes them
+   * @returns the targets if this segment fixes EXT-X-TARGETDURATION
    */
   addSegment(sec: number, cutShort: boolean): TargetDurations | undefined {
+    if (!cutShort) this.#choosePart()
     return this.#duration.addSegment(sec, { cutShort }) ? this.#choose() : undefined
   }
 
@@ -104,7 +112,13 @@ export class Targets {
   }
 
   #choose(): TargetDurations {
-    this.#partTargetSec = this.#part?.choose(this.#gops.longestTicks, this.#minTicks)
+    this.#choosePart()
+    this.#part = undefined
     return { targetSec: this.sec, partTargetSec: this.#partTargetSec }
+  }
+
+  #choosePart(): void {
+    this.#partTargetSec ??= this.#part?.choose(this.#gops.longestTicks, this.#minTicks)
+    if (this.#partTargetSec !== undefined) this.#part = undefined
   }
 }

@@ -39,9 +39,9 @@ interface LivePlaylistOptions {
 const MAX_KEPT = 100
 
 /**
- * Calling order: `append` each segment of the rendition, with low latency `appendPart` each of its parts before; `open`
- * once EXT-X-TARGETDURATION is fixed, `end` after the last segment, `discard` to drop all. To continue the playlist of an
- * earlier process, `restore` and `open` it first. From `open` on, each change publishes a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
+ * Calling order: `append` each segment of the rendition, with low latency `appendPart` each of its parts before; `measure`
+ * and `open` once EXT-X-TARGETDURATION is fixed, `end` after the last segment, `discard` to drop all. To continue the
+ * playlist of an earlier process, `restore` and `open` it first. From `open` on, each change publishes a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePlaylist {
   readonly #options: LivePlaylistOptions
@@ -51,8 +51,10 @@ export class LivePlaylist {
   readonly #retained: RetainedSegments
   readonly #text = new WindowText(this.#window)
   readonly #edge: LiveEdge
-  /** Segments appended before `open`, in order: their bitrate is measured when the target duration is known. */
+  /** Segments appended before `measure`, in order: their bitrate is measured when the target duration is known. */
   #unmetered: Segment[] = []
+  /** EXT-X-TARGETDURATION for measurements, which may be known before `open`. */
+  #measuredSec: number | undefined
   #target: TargetDurations | undefined
   /** Init segments in the files, oldest first. */
   readonly #inits = new Map<string, InitSegment>()
@@ -81,6 +83,11 @@ export class LivePlaylist {
   /** Media sequence number of the newest complete segment; undefined for an empty playlist. */
   get latestSequence(): number | undefined {
     return this.#window.newest?.mediaSequence
+  }
+
+  /** Whether the newest complete segment has parts. */
+  get hasParts(): boolean {
+    return (this.#window.newest?.parts.length ?? 0) > 0
   }
 
   /** Number of listed segments, without gaps. */
@@ -131,6 +138,12 @@ export class LivePlaylist {
     this.#setPreview({ uri: segment.uri, startsWithKeyFrame, tracks: meter?.tracks ?? [] })
   }
 
+  /** Measures the segments so far, and later ones as they are appended. @param targetSec  EXT-X-TARGETDURATION */
+  measure(targetSec: number): void {
+    this.#measuredSec = targetSec
+    for (const segment of this.#unmetered.splice(0)) this.#meter.add(segment, targetSec)
+  }
+
   /**
    * Publishes the playlist, and from now on each change to it.
    *
@@ -141,7 +154,7 @@ export class LivePlaylist {
     this.#target = { targetSec, partTargetSec }
     // Their lifetime is in target durations, and no playlist has named them so far.
     for (const init of this.#inits.values()) this.#storeInit(init, targetSec)
-    for (const segment of this.#unmetered.splice(0)) this.#meter.add(segment, targetSec)
+    this.measure(targetSec)
     this.#publish()
   }
 
@@ -200,8 +213,8 @@ export class LivePlaylist {
       this.#setPreview(segment)
     }
     this.#window.recordDuration()
-    if (targetSec === undefined) this.#unmetered.push(segment)
-    else this.#meter.add(segment, targetSec)
+    if (this.#measuredSec === undefined) this.#unmetered.push(segment)
+    else this.#meter.add(segment, this.#measuredSec)
     this.#publish()
   }
 

@@ -7,6 +7,7 @@
 import type { DateRange } from '../date-range.ts'
 import {
   formatOf,
+  isCmafRendition,
   MULTIVARIANT_URI,
   TS_MULTIVARIANT_URI,
   type Format,
@@ -54,12 +55,24 @@ export interface LivePresentationOptions {
 }
 
 /**
+ * Number of segments with which playlists without parts appear beside those with parts: players start three target
+ * durations before the end (RFC 8216bis 6.3.3). Before, no player may look for captions: Shaka 5.2 looks into three
+ * segments, also into an open one, and fails.
+ */
+const START_SEGMENTS = 3
+
+interface FixedTarget extends TargetDurations {
+  /** Number of the segment with which all playlists appear, not only those with parts. */
+  readonly startSequence: number
+}
+
+/**
  * Calling order: `setRenditions`, then `append` each segment, in order within its rendition; `setTarget` once
- * EXT-X-TARGETDURATION is fixed; `end` after the last segment, `discard` to drop all files. With low latency,
- * `appendPart` each part of a segment before the segment, parts of the same serial of all renditions in one synchronous
- * call, so that all playlists report the same part. Before all that, `restore` lists the segments of an earlier process.
- * `start` each segment for the rows of the checkpoint, which describe what is listed. Playlists, segments and parts are in `files`. Times are
- * in milliseconds of the monotonic clock of `SegmentCache`.
+ * EXT-X-TARGETDURATION is fixed; `settle` when media pauses for long, `end` after the last segment, `discard` to drop all
+ * files. With low latency, `appendPart` each part of a segment before the segment, parts of the same serial of all
+ * renditions in one synchronous call, so that all playlists report the same part. Before all that, `restore` lists the
+ * segments of an earlier process. `start` each segment for the rows of the checkpoint, which describe what is listed.
+ * Playlists, segments and parts are in `files`. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePresentation implements SegmentOwner {
   readonly files: FileStore
@@ -68,11 +81,11 @@ export class LivePresentation implements SegmentOwner {
   readonly #playlists = new Map<RenditionName, LivePlaylist>()
   readonly #dateRangeText = new DateRangeText()
   #renditions: readonly RenditionName[] = ['main']
-  /** Target durations, and the number of the newest segment of the first playlist when they were set. */
-  #target: (TargetDurations & { readonly mediaSequence: number }) | undefined
+  #target: FixedTarget | undefined
   /** Segments that are not complete in all renditions, by number. */
   readonly #begun = new Map<number, SegmentStart>()
-  #playable = false
+  /** Formats whose playlists have been published; all, once those of transport stream have. */
+  readonly #published = new Set<Format>()
   #revision = 0
 
   constructor(options: LivePresentationOptions) {
@@ -87,14 +100,14 @@ export class LivePresentation implements SegmentOwner {
     return this.#first?.segments ?? 0
   }
 
-  /** Whether the playlists have been published. */
+  /** Whether all playlists have been published, not only those with parts. */
   get playable(): boolean {
-    return this.#playable
+    return this.#published.has('ts')
   }
 
-  /** Target durations of the playlists; undefined before these are published. */
+  /** Target durations of the playlists; undefined before the first of these are published. */
   get targets(): TargetDurations | undefined {
-    return this.#playable ? this.#target : undefined
+    return this.#published.size > 0 ? this.#target : undefined
   }
 
   /** Memory that the playlists need at least, and that they want. */
@@ -209,17 +222,28 @@ export class LivePresentation implements SegmentOwner {
   }
 
   /**
-   * Fixes the target durations. All playlists appear when each has the newest segment that the main one has now.
+   * Fixes the target durations. All playlists appear when each has the newest segment that the first one has now; with low
+   * latency, those with parts appear when each has a segment with parts, and the others with the third segment of the stream.
    *
    * @param targetSec  EXT-X-TARGETDURATION
    * @param partTargetSec  PART-TARGET; undefined for playlists without parts
    */
   setTarget(targetSec: number, partTargetSec?: number): void {
-    // Shaka 5.2 fails on a playlist of two segments and a hint: it looks for captions in the segment that is hinted.
-    const missing = partTargetSec === undefined ? 0 : 1
-    const mediaSequence = (this.#first?.latestSequence ?? 0) + missing
-    this.#target = { targetSec, partTargetSec, mediaSequence }
+    const [firstSequence = 0] = this.numbers
+    const startSequence =
+      partTargetSec === undefined
+        ? (this.#first?.latestSequence ?? 0)
+        : firstSequence + START_SEGMENTS - 1
+    this.#target = { targetSec, partTargetSec, startSequence }
+    for (const playlist of this.#playlists.values()) playlist.measure(targetSec)
     this.#openIfComplete()
+    this.#publish()
+  }
+
+  /** Publishes all playlists as they are, once the target durations are fixed: media pauses. */
+  settle(): void {
+    if (this.playable) return
+    this.#open()
     this.#publish()
   }
 
@@ -268,31 +292,44 @@ export class LivePresentation implements SegmentOwner {
 
   #record({ mediaSequence }: Segment): void {
     const names = [...(this.#begun.get(mediaSequence)?.uris.keys() ?? [])]
-    const isListed = (name: RenditionName) =>
-      (this.#playlists.get(name)?.latestSequence ?? -1) >= mediaSequence
-    if (names.every(isListed)) this.#begun.delete(mediaSequence)
+    if (names.every((name) => this.#latestOf(name) >= mediaSequence))
+      this.#begun.delete(mediaSequence)
     this.#options.onRow?.(mediaSequence)
     // Its date in this rendition is known now.
     if (this.#begun.has(mediaSequence + 1)) this.#options.onRow?.(mediaSequence + 1)
   }
 
   #openIfComplete(): void {
-    const { mediaSequence } = this.#target ?? { mediaSequence: Infinity }
-    const hasAll = (name: RenditionName) =>
-      (this.#playlists.get(name)?.latestSequence ?? -1) >= mediaSequence
-    if (!this.#playable && this.#renditions.every(hasAll)) this.#open()
+    if (this.#target === undefined || this.playable) return
+    const { partTargetSec, startSequence } = this.#target
+    const withParts = partTargetSec === undefined ? [] : this.#renditions.filter(isCmafRendition)
+    // hls.js 1.7 fetches no part of the open segment until it has a segment with parts, and would stand still.
+    if (!withParts.every((name) => this.#playlists.get(name)?.hasParts)) return
+    if (withParts.length > 0) this.#openFormat('cmaf')
+    if (this.#renditions.every((name) => this.#latestOf(name) >= startSequence)) this.#open()
+  }
+
+  /** Number of the newest complete segment of a rendition; -1 without one. */
+  #latestOf(name: RenditionName): number {
+    return this.#playlists.get(name)?.latestSequence ?? -1
   }
 
   #open(): void {
-    if (this.#target === undefined || this.#playable) return
-    this.#playable = true
-    for (const [name, playlist] of this.#playlists) this.#openPlaylist(name, playlist)
+    if (this.#target === undefined) return
+    for (const format of ['cmaf', 'ts'] as const) this.#openFormat(format)
+  }
+
+  #openFormat(format: Format): void {
+    if (this.#published.has(format)) return
+    this.#published.add(format)
+    for (const [name, playlist] of this.#playlists)
+      if (formatOf(name) === format) this.#openPlaylist(name, playlist)
   }
 
   #openPlaylist(name: RenditionName, playlist: LivePlaylist): void {
     if (this.#target === undefined) return
     const { targetSec, partTargetSec } = this.#target
-    playlist.open(targetSec, formatOf(name) === 'cmaf' ? partTargetSec : undefined)
+    playlist.open(targetSec, isCmafRendition(name) ? partTargetSec : undefined)
   }
 
   /** Playlist of the first rendition, whose window all others follow. */
@@ -326,7 +363,8 @@ export class LivePresentation implements SegmentOwner {
     })
     for (const dateRange of this.#dateRanges) playlist.addDateRange(dateRange)
     this.#playlists.set(rendition, playlist)
-    if (this.#playable) this.#openPlaylist(rendition, playlist)
+    if (this.#target !== undefined) playlist.measure(this.#target.targetSec)
+    if (this.#published.has(formatOf(rendition))) this.#openPlaylist(rendition, playlist)
     return playlist
   }
 
@@ -336,13 +374,13 @@ export class LivePresentation implements SegmentOwner {
     )
   }
 
-  /** Publishes the multivariant playlists, but not before all media playlists: players read them only once. */
+  /** Publishes the multivariant playlists, but not before all media playlists in them: players read them only once. */
   #publish(): void {
-    if (!this.#playable) return
     const { formats = ['ts'] } = this.#options
     const main = formats.includes('cmaf') ? 'cmaf' : 'ts'
-    this.files.replace(MULTIVARIANT_URI, () => this.#render(main))
-    if (formats.includes('ts')) this.files.replace(TS_MULTIVARIANT_URI, () => this.#render('ts'))
+    if (this.#published.has(main)) this.files.replace(MULTIVARIANT_URI, () => this.#render(main))
+    if (this.#published.has('ts') && formats.includes('ts'))
+      this.files.replace(TS_MULTIVARIANT_URI, () => this.#render('ts'))
   }
 
   /** @param format  of the variants; where it carries none of the tracks, as CMAF does MPEG audio layer II, the other one */
@@ -354,10 +392,11 @@ export class LivePresentation implements SegmentOwner {
     const wanted = all.filter(({ name }) => formatOf(name) === format)
     const known = wanted.length > 0 ? wanted : all
     const { captions = 'auto' } = this.#options
-    const text = formatMultivariantPlaylist(describePresentation(known, captions))
+    const { targetSec = 0, startSequence = 0 } = this.#target ?? {}
+    const isSearchable = (this.#first?.latestSequence ?? -1) >= startSequence
+    const text = formatMultivariantPlaylist(describePresentation(known, captions, isSearchable))
     const version = `${this.#options.epoch}-${++this.#revision}`
-    const targetDurationSec = this.#target?.targetSec ?? 0
-    const chunks = [Buffer.from(text)]
-    return createStreamFile('multivariant-playlist', { chunks, version, targetDurationSec })
+    const content = { chunks: [Buffer.from(text)], version, targetDurationSec: targetSec }
+    return createStreamFile('multivariant-playlist', content)
   }
 }

@@ -35,10 +35,14 @@ interface GroupMember {
 /** Claim about captions: `auto` claims captions once they are seen; `always` and `never` are the operator's claims. */
 export type CaptionsPolicy = 'auto' | 'always' | 'never'
 
-/** @param renditions  of one format: the main one first or, of CMAF, video before audio */
+/**
+ * @param renditions  of one format: the main one first or, of CMAF, video before audio
+ * @param isSearchable  whether players may look into the segments for captions that are not claimed
+ */
 export function describePresentation(
   renditions: readonly Rendition[],
   captions: CaptionsPolicy,
+  isSearchable = true,
 ): MultivariantPlaylist {
   const withVideo = renditions.filter(({ name }) => !isAudioRendition(name))
   // Without video, the first audio is the variant.
@@ -46,7 +50,7 @@ export function describePresentation(
   const groups = groupRenditions(renditions)
   // If one variant is HDR, all variants state VIDEO-RANGE (Apple's authoring specification).
   const isHdr = variants.some(({ summary }) => (summary.videoRange ?? 'SDR') !== 'SDR')
-  const closedCaptions = describeCaptions(renditions, captions)
+  const closedCaptions = describeCaptions(renditions, captions, isSearchable)
   return {
     ...(closedCaptions !== undefined && { closedCaptions }),
     audios: groups.flatMap(describeGroup),
@@ -63,12 +67,13 @@ export function describePresentation(
 function describeCaptions(
   renditions: readonly Rendition[],
   policy: CaptionsPolicy,
+  isSearchable: boolean,
 ): MultivariantPlaylist['closedCaptions'] {
   if (policy === 'never') return 'none'
   const isSeen = renditions.some(
     ({ summary }) => videoOf(summary)?.parameters?.closedCaptions === true,
   )
-  if (policy === 'auto' && !isSeen) return undefined
+  if (policy === 'auto' && !isSeen) return isSearchable ? undefined : 'none'
   // CC1 is the primary caption service, in the language of the audio (CTA-608).
   const first = renditions.find(({ summary }) => audioOf(summary) !== undefined)
   return { language: languageOf(first) ?? UNKNOWN_LANGUAGE }

@@ -60,7 +60,7 @@ const MAX_WAIT_TARGETS = 3
 
 /**
  * @param file.rendition  whose media it is; default: the main one
- * @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the segment itself
+ * @param file.targetDurationSec  EXT-X-TARGETDURATION; until that is fixed, the duration of the media itself
  */
 export function createStreamFile(
   kind: keyof typeof KINDS,

@@ -8,7 +8,7 @@ import type { EncoderFigures, StreamRow } from './wire.ts'
 /** Text for a figure that there is not. */
 export const NONE = '–'
 
-/** `STREAMING` without a playlist so far, which would be live. */
+/** `STREAMING` before it is live. */
 export const STATES = {
   LIVE: 'Live',
   INTERRUPTED: 'Interrupted',

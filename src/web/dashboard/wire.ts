@@ -38,7 +38,7 @@ export interface Snapshot {
   readonly publicUrl?: string
 }
 
-/** States of rows, an encoder without a playlist so far being in `STREAMING`, and rows with warnings. */
+/** States of rows, an encoder whose stream is not live so far being in `STREAMING`, and rows with warnings. */
 export type ListFilter = StreamRow['status'] | 'LIVE' | 'WARNED'
 
 type ListCounts = Readonly<Record<ListFilter | 'all', number>>

@@ -59,6 +59,8 @@ interface State {
   readonly stops_at?: string
   /** Whether a slate plays, which is never live. */
   readonly slate?: true
+  /** Whether the first parts can be played, before the stream is live. */
+  readonly playable?: true
   /** Whether there is a playlist of the last hours. */
   readonly rewind?: true
 }
@@ -130,8 +132,8 @@ function serverDate(): string {
   return new Date(serverNowMs()).toISOString()
 }
 
-function isOnAir({ live, slate }: State): boolean {
-  return live || slate === true
+function isOnAir({ live, slate, playable }: State): boolean {
+  return live || slate === true || playable === true
 }
 
 /** Whether there is media to play: that of an interrupted stream still plays to its end, where frames may be missing. */

@@ -18,6 +18,7 @@ import {
   type Reply,
 } from '../../http/memory-service.ts'
 import { until } from '../../support/until.ts'
+import { createStream, GopEncoder } from '../../stream/gops.ts'
 import { startEdge } from './edge-app.ts'
 
 /** A stream with segment 7 of three parts complete, and two parts of segment 8. */
@@ -87,6 +88,34 @@ t.test('answers like the origin, byte for byte', async (t) => {
     const [origin, edge] = await ask(path, headers, method)
     t.strictSame(essence(edge!), essence(origin!), `${method ?? 'GET'} ${path}`)
   }
+})
+
+t.test('the first parts play at an edge while playlists without parts wait', async (t) => {
+  const { stream, publish } = createStream({ formats: ['ts', 'cmaf'], partSec: 0.2 })
+  const service = new MemoryService()
+  service.stored.set('demo', stream)
+  const waits = waitsFor(stream.files)
+  const edge = await startEdge(t, (await startApp(t, service)).url)
+  const ask = async (name: string) => {
+    const { status, body } = await call(edge, 'GET', `/video/demo/${name}`)
+    return { status, text: body.toString() }
+  }
+  const master = ask('master.m3u8')
+  const whole = ask('playlist.m3u8')
+  await until('both wait', () => waits.length === 2)
+  const [publication, encoder] = [publish(), new GopEncoder()]
+  publication.push(encoder.encode([2, 2, 1]))
+  t.match(await master, { status: 200, text: /cmaf-video-1\.m3u8/ })
+  const parts = await ask('cmaf-video-1.m3u8')
+  t.match(parts, { status: 200, text: /#EXTINF:2\.0.*\n.*\n(#EXT-X-.*\n)*#EXT-X-PART:/ })
+  const [, part] = /#EXT-X-PART:.*URI="([^"]*)"/.exec(parts.text)!
+  t.equal((await ask(part!)).status, 200)
+  t.equal(stream.live, false)
+  publication.push(encoder.encode([1, 2, 1]))
+  t.match(await whole, { status: 200, text: /(#EXTINF[^]*){3}/ })
+  await until('the edge follows', async () => {
+    return !(await ask('master.m3u8')).text.includes('CLOSED-CAPTIONS=NONE')
+  })
 })
 
 t.test('waits for CMAF parts that a playlist hints, with its directives', async (t) => {

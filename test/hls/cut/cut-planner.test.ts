@@ -42,18 +42,18 @@ function segmentsOf(decisions: readonly CutDecision[]): Planned[] {
 interface Settings {
   readonly segmentSec?: number
   readonly maxSec?: number
+  readonly partSec?: number | undefined
 }
 
 function plan(frames: readonly PesUnit[], settings: Settings = {}) {
-  const { segmentSec = 2, maxSec = 10 } = settings
-  const planner = new CutPlanner({ segmentSec, maxSegmentSec: maxSec, maxSegmentBytes: 1e9 })
+  const { segmentSec = 2, maxSec = 10, partSec } = settings
+  const limits = { maxSegmentSec: maxSec, maxSegmentBytes: 1e9 }
+  const planner = new CutPlanner({ segmentSec, partSec, ...limits })
   const decisions = frames.flatMap((unit) => planner.push(unit, 0, 0))
   decisions.push(...planner.endClock())
   decisions.push(...planner.end())
-  const targets = decisions.flatMap((decision) =>
-    decision.type === 'target' ? decision.targetSec : [],
-  )
-  return { segments: segmentsOf(decisions), targetSec: targets[0], targets, planner, decisions }
+  const targets = decisions.filter((decision) => decision.type === 'target')
+  return { segments: segmentsOf(decisions), targets, planner, decisions }
 }
 
 /** Frames of 25 Hz with key frames at these seconds, up to the last. */
@@ -98,6 +98,21 @@ t.test('without a key frame a segment ends with the last frame before the limit'
   t.match(facts[0], { code: 'GOP_TOO_LONG', targetSec: 2 })
 })
 
+t.test(
+  'with parts, the first segment fixes PART-TARGET, the second EXT-X-TARGETDURATION',
+  async (t) => {
+    const { decisions, segments, targets } = plan(withKeysAt(0, 2, 10.3, 18.6), { partSec: 0.2 })
+    const types = decisions.flatMap(({ type }) => (type === 'fact' ? [] : type))
+    t.same(types.slice(0, 4), ['start', 'end', 'start', 'part'])
+    t.same(types.slice(types.indexOf('target') - 1).slice(0, 3), ['end', 'target', 'start'])
+    t.equal(types.slice(0, types.indexOf('target')).filter((type) => type === 'end').length, 2)
+    t.match(targets, [{ targetSec: 8, partTargetSec: 0.208 }])
+    t.same(durations(segments), [2, 8.32, 8.28, 0.04])
+    const parts = decisions.flatMap((decision) => (decision.type === 'part' ? decision.end : []))
+    t.ok(parts.every(({ durationSec, maxSec }) => durationSec <= maxSec && maxSec === 0.208))
+  },
+)
+
 t.test('reports a GOP of over 4 s while it lasts and at its end', async (t) => {
   const reported = (frames: readonly PesUnit[], settings: Settings = {}) =>
     plan(frames, settings).decisions.flatMap((decision) => {
@@ -139,6 +154,7 @@ t.test('decisions alternate and no segment exceeds its target, for arbitrary uni
   const settings = fc.record({
     segmentSec: fc.double({ min: 0.1, max: 4, noNaN: true }),
     maxSec: fc.integer({ min: 4, max: 6 }),
+    partSec: fc.constantFrom(undefined, 0.2),
   })
   fc.assert(
     fc.property(settings, fc.array(unit, { maxLength: 400, size: 'max' }), (chosen, steps) => {
@@ -147,8 +163,12 @@ t.test('decisions alternate and no segment exceeds its target, for arbitrary uni
         ticks += step
         return { ...frame(ticks, key), ptsTicks: ticks + reorderTicks, startsFrame }
       })
-      const { segments, targetSec, targets } = plan(frames, chosen)
+      const { segments, targets, decisions } = plan(frames, chosen)
       if (targets.length > 1) throw new Error('two targets')
+      const { targetSec, partTargetSec = 0 } = targets[0] ?? {}
+      for (const decision of decisions)
+        if (decision.type === 'part' && decision.end.durationSec > partTargetSec + 1e-5)
+          throw new Error('part too long')
       for (const [
         index,
         { startTicks, startsTimeline, end, mediaSequence },
