@@ -1,5 +1,5 @@
 /**
- * One of INGEST_WORKERS dies with 20 streams, before hls.js, Shaka and Video.js as published. Prints how long the picture stood
+ * One of INGEST_WORKERS dies with 20 streams, before hls.js, Shaka and Video.js as published. Prints how long the video stood
  * still in each player.
  */
 import t from 'tap'
@@ -7,12 +7,11 @@ import { canReusePort } from '../../src/srt/io/socket.ts'
 import { publishStream, serveWithWorkers } from '../cluster/workers/workers-service.ts'
 import { openBrowser } from '../peers/support/browser.ts'
 import { FRAMES_PER_SEC, startEncoder } from '../peers/support/live-encoder.ts'
-import { STOCK_PLAYERS } from '../peers/support/stock-players.ts'
 import { requireTool } from '../peers/support/tools.ts'
 import { hasGivenUp } from '../peers/support/video-js-player.ts'
 import { rounds } from '../support/soak.ts'
 import { until } from '../support/until.ts'
-import { readPicture, WATCH_PICTURE } from './picture.ts'
+import { openScreens, readShown } from './screens.ts'
 
 const STREAMS = rounds(4, 20)
 const KILLS = rounds(1, 5)
@@ -31,17 +30,7 @@ t.test('players go on where a process has died', { skip }, async (t) => {
   startEncoder(t, started['srt_url'], '320x180', { isFine: true, retries: true })
   const masterUrl: string = started['master_url']
   await until('the watched stream is live', async () => (await fetch(masterUrl)).ok)
-  const browser = await openBrowser(t)
-  const screens = await Promise.all(
-    STOCK_PLAYERS.map(async ({ name, open, errorsOf }) => {
-      const context = await browser.newContext()
-      await context.addInitScript(WATCH_PICTURE)
-      return { name, page: await open(context, masterUrl), errorsOf }
-    }),
-  )
-  for (const { name, page } of screens) {
-    await until(`${name} plays`, async () => (await readPicture(page)).frames > FRAMES_PER_SEC)
-  }
+  const screens = await openScreens(await openBrowser(t), masterUrl)
 
   const claims = () => service.lines().filter(({ msg }) => msg === 'stream claimed')
   const ownerOf = (id: string) => claims().findLast((line) => line['stream_id'] === id)?.['process']
@@ -52,7 +41,7 @@ t.test('players go on where a process has died', { skip }, async (t) => {
   )
 
   for (let kill = 1; kill <= KILLS; kill++) {
-    for (const { page } of screens) await readPicture(page, 'anew')
+    for (const { page } of screens) await readShown(page, 'anew')
     const dying = ownerOf(WATCHED)
     const others = ids.filter((id) => ownerOf(id) !== dying)
     const before = new Map(others.map((id) => [id, publishers.get(id)!.events.length]))
@@ -63,17 +52,17 @@ t.test('players go on where a process has died', { skip }, async (t) => {
     pids.set(dying, service.pids('ingest-process').at(-1)!)
     const stills: string[] = []
     for (const { name, page, errorsOf } of screens) {
-      let { frames } = await readPicture(page)
+      let { frames } = await readShown(page)
       const playsOn = async () => {
         if (hasGivenUp(await errorsOf(page))) {
           t.comment(`${name} is loaded anew`)
           await page.reload()
           frames = 0
         }
-        return (await readPicture(page)).frames > frames + 15 * FRAMES_PER_SEC
+        return (await readShown(page)).frames > frames + 15 * FRAMES_PER_SEC
       }
       await until(`${name} plays on`, playsOn, { timeoutMs: 120_000 })
-      stills.push(`${name} ${Math.round((await readPicture(page)).stillMs)} ms`)
+      stills.push(`${name} ${Math.round((await readShown(page)).stillMs)} ms`)
     }
     const moved = claims().length - claimed
     t.comment(`${String(dying)} killed, ${moved} claims: still ${stills.join(', ')}`)

@@ -1,6 +1,6 @@
 /**
  * Main and backup encoder that die, stop and come back, before hls.js, Shaka and Video.js as published. Prints how long the
- * picture stood still in each player, and the largest hole between the dates of two segments.
+ * video stood still in each player, and the largest hole between the dates of two segments.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,10 +13,9 @@ import { until } from '../support/until.ts'
 import { openBrowser } from '../peers/support/browser.ts'
 import { FRAMES_PER_SEC, startEncoder } from '../peers/support/live-encoder.ts'
 import { createSecrets, startNodes, type NodeProcess } from '../peers/support/node-processes.ts'
-import { STOCK_PLAYERS } from '../peers/support/stock-players.ts'
 import { requireTool } from '../peers/support/tools.ts'
 import { hasGivenUp } from '../peers/support/video-js-player.ts'
-import { readPicture, WATCH_PICTURE } from './picture.ts'
+import { openScreens, readShown } from './screens.ts'
 
 const SIZE = '320x180'
 const FAILBACK_SEC = 5
@@ -66,35 +65,25 @@ t.test('players go on by themselves through failovers', async (t) => {
   const checking = new AbortController()
   t.teardown(() => checking.abort())
   const check = checkStream({ url: masterUrl, seconds: 3600, signal: checking.signal })
-  const browser = await openBrowser(t)
-  const screens = await Promise.all(
-    STOCK_PLAYERS.map(async ({ name, open, errorsOf }) => {
-      const context = await browser.newContext()
-      await context.addInitScript(WATCH_PICTURE)
-      return { name, page: await open(context, masterUrl), errorsOf }
-    }),
-  )
-  for (const { name, page } of screens) {
-    await until(`${name} plays`, async () => (await readPicture(page)).frames > FRAMES_PER_SEC)
-    await readPicture(page, 'anew')
-  }
+  const screens = await openScreens(await openBrowser(t), masterUrl)
+  for (const { page } of screens) await readShown(page, 'anew')
 
   /** What the players saw since the last call. */
   const report = async (what: string): Promise<void> => {
     const stills: string[] = []
     for (const { name, page, errorsOf } of screens) {
       // What is played is a player's delay behind what is on air.
-      let { frames } = await readPicture(page)
+      let { frames } = await readShown(page)
       const playsOn = async () => {
         if (hasGivenUp(await errorsOf(page))) {
           t.comment(`${name} is loaded anew`)
           await page.reload()
           frames = 0
         }
-        return (await readPicture(page)).frames > frames + 5 * FRAMES_PER_SEC
+        return (await readShown(page)).frames > frames + 5 * FRAMES_PER_SEC
       }
       await until(`${name} plays on`, playsOn)
-      stills.push(`${name} ${Math.round((await readPicture(page, 'anew')).stillMs)} ms`)
+      stills.push(`${name} ${Math.round((await readShown(page, 'anew')).stillMs)} ms`)
     }
     const holeSec = Math.max(...holesOf(await (await fetch(playlistUrl)).text()))
     t.comment(`${what}: still ${stills.join(', ')}; hole in the dates ${holeSec.toFixed(2)} s`)
