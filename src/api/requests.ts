@@ -234,6 +234,12 @@ export function formatBodyError(
 }
 
 const startStreamSchema = wireSchema(StartStreamBody)
+/** Names that differ in the API, with those of the library. */
+const startStreamNames = new Map(
+  Object.keys(StartStreamBody.properties)
+    .map((name) => [snakeCase(name), name] as const)
+    .filter(([wireName, name]) => wireName !== name),
+)
 
 /**
  * Checks the arguments of `startStream` in the library against the schema that checks HTTP requests.
@@ -241,11 +247,9 @@ const startStreamSchema = wireSchema(StartStreamBody)
  * @throws {MillraceError} `BODY_INVALID` with the message of the HTTP response
  */
 export function checkStartRequest(request: StartRequest): void {
-  const given = new Set(Object.keys(Object(request)))
-  const declared = Object.keys(StartStreamBody.properties)
-  const name = declared.find((name) => snakeCase(name) !== name && given.has(snakeCase(name)))
-  if (name !== undefined) {
-    const message = `${snakeCase(name)} is a name of the API: expected ${name}`
+  const wireName = Object.keys(Object(request)).find((name) => startStreamNames.has(name))
+  if (wireName !== undefined) {
+    const message = `${wireName} is a name of the API: expected ${startStreamNames.get(wireName)}`
     throw new MillraceError('BODY_INVALID', { message })
   }
   const errors = Errors(startStreamSchema, onTheWire(request))

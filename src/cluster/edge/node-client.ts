@@ -137,7 +137,7 @@ export class NodeClient {
     })
   }
 
-  /** Whether requests are signed. */
+  /** Whether requests for files are signed; all others are as well, unless `signsFilesOnly`. */
   get signs(): boolean {
     return this.#calls !== undefined
   }
