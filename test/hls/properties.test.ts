@@ -99,40 +99,32 @@ const settings = fc.record({
   formats: fc.constantFrom<readonly Format[]>(['ts'], ['ts', 'cmaf'], ['cmaf'], ['ts', 'cmaf']),
 })
 
+/** What all renditions say about a segment, by its number: the first one that has it decides. */
+type Rows = Map<number, Segment>
+
 /** The segments of one rendition, in their order. */
 class RenditionChecks {
   readonly bytes: Buffer[] = []
-  /** Segments by number. */
-  readonly times = new Map<number, string>()
   next: number | undefined
   #carried: string | undefined
   /** Time since the previous media. */
   #discontinuity = false
-
-  /** Durations by number. */
-  readonly durations = new Map<number, number>()
-  /** EXT-X-PROGRAM-DATE-TIME by number. */
-  readonly dates = new Map<number, number>()
-  isAudio = false
   #map: string | undefined
   #endTicks = 0
 
-  check(segment: Segment, first: RenditionChecks): void {
+  check(segment: Segment, rows: Rows): void {
     const { rendition, mediaSequence, bytes, discontinuity, uri } = segment
     if (mediaSequence !== (this.next ?? mediaSequence)) throw new Error(`${uri} is out of order`)
     this.next = mediaSequence + 1
-    const { durationSec, programDateTimeMs, discontinuitySequence } = segment
-    const time = [discontinuity, discontinuitySequence].join()
-    this.times.set(mediaSequence, time)
-    if (first.times.get(mediaSequence) !== time) throw new Error(`${uri} is out of step`)
-    this.durations.set(mediaSequence, durationSec)
-    this.dates.set(mediaSequence, programDateTimeMs)
-    const isExact = !rendition.startsWith('cmaf-audio') && !first.isAudio
-    this.isAudio = rendition.startsWith('cmaf-audio')
+    const row = rows.get(mediaSequence) ?? segment
+    rows.set(mediaSequence, row)
+    const timeOf = (each: Segment) => [each.discontinuity, each.discontinuitySequence].join()
+    if (timeOf(row) !== timeOf(segment)) throw new Error(`${uri} is out of step`)
+    const isExact = ![row, segment].some((each) => each.rendition.startsWith('cmaf-audio'))
     const maxOffSec = isExact ? 0 : MAX_OFF_SEC
-    const offSec = Math.abs(durationSec - first.durations.get(mediaSequence)!)
+    const offSec = Math.abs(segment.durationSec - row.durationSec)
     if (offSec > maxOffSec) throw new Error(`${uri} lasts ${offSec} s more or less`)
-    const offMs = Math.abs(programDateTimeMs - first.dates.get(mediaSequence)!)
+    const offMs = Math.abs(segment.programDateTimeMs - row.programDateTimeMs)
     if (offMs > maxOffSec * 1000) throw new Error(`${uri} is dated ${offMs} ms off`)
     this.#discontinuity ||= discontinuity
     if (isCmafRendition(rendition)) {
@@ -171,9 +163,14 @@ class RenditionChecks {
   }
 }
 
+/** Runs of seed 1 that failed once: a second video that lags by a segment overlapped what was published. */
+const FAILED = ['34', '130']
+
 t.test('any sequence of units makes playlists and segments in order', async (t) => {
-  fc.assert(
-    fc.property(settings, fc.array(event, { maxLength: 250, size: 'max' }), (chosen, events) => {
+  const property = fc.property(
+    settings,
+    fc.array(event, { maxLength: 250, size: 'max' }),
+    (chosen, events) => {
       const { maxSegmentSec, playlistSegments, maxBytes, partSec, formats } = chosen
       const packager = new Packager({
         epoch: 'e',
@@ -187,6 +184,7 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
       const presentation = new LivePresentation({ cache, epoch: 'e', playlistSegments, formats })
       const times = { video: 100 * SEC, audio: 100 * SEC, wallMs: 1e12, nowMs: 0 }
       const renditions = new Map<RenditionName, RenditionChecks>()
+      const rows: Rows = new Map()
       // Key frames come at random, and so do tracks.
       const except = ['INDEPENDENT_MISSING', 'VERSION_TOO_HIGH']
       const judges = { ts: new StreamJudge({ except }), cmaf: new StreamJudge({ except }) }
@@ -204,7 +202,7 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
           const { segment } = output
           const checks = renditions.get(segment.rendition) ?? new RenditionChecks()
           renditions.set(segment.rendition, checks)
-          checks.check(segment, [...renditions.values()][0]!)
+          checks.check(segment, rows)
           if (isFirst(segment.rendition)) times.nowMs += segment.durationSec * 1000
           presentation.append(segment, times.nowMs)
           checkPlaylist(segment.rendition)
@@ -256,9 +254,10 @@ t.test('any sequence of units makes playlists and segments in order', async (t) 
         const faults = continuityFaults(readPackets(Buffer.concat(checks.bytes)))
         if (faults.length > 0) throw new Error(faults.join('\n'))
       }
-    }),
-    { numRuns: rounds(20, 2000), seed: FIRST_SEED },
+    },
   )
+  for (const path of FAILED) fc.assert(property, { seed: 1, path, numRuns: 1 })
+  fc.assert(property, { numRuns: rounds(20, 2000), seed: FIRST_SEED, endOnFailure: true })
   t.pass('for every seed')
 })
 

@@ -120,6 +120,8 @@ export class CmafWriter implements MediaWriter {
   #latestTicks = 0
   /** Decode time at which the next fragment begins, if the media is continuous. */
   #nextTicks: number | undefined
+  /** Decode time at which the newest fragment of the timeline ends: behind a gap, late video may be of a time before it. */
+  #endedTicks = -Infinity
   /** Decode time at which the silence at the end of the timeline ends, so far. */
   #silentTicks = 0
   /** Decode time of the newest sample of the open fragment. */
@@ -175,6 +177,7 @@ export class CmafWriter implements MediaWriter {
     this.#needsTimeline = false
     this.#timelineMap = undefined
     this.#startTicks = startTicks
+    this.#endedTicks = -Infinity
     this.#listed.start(startTicks)
     this.#segmentFromTicks = startTicks
     this.#plannedFromTicks = startTicks
@@ -354,7 +357,8 @@ export class CmafWriter implements MediaWriter {
   /** Decode time at which a fragment of video goes on, or begins where the one before it has ended. */
   #decodeTimeOf({ decodeTicks }: Sample<MediaFormat>): number {
     const isFirst = this.#fragments.decodeTicks === undefined
-    return isFirst ? (this.#nextTicks ?? decodeTicks) : Math.max(decodeTicks, this.#placedTicks + 1)
+    if (!isFirst) return Math.max(decodeTicks, this.#placedTicks + 1)
+    return this.#nextTicks ?? Math.max(decodeTicks, this.#endedTicks)
   }
 
   #mapOf(format: MediaFormat, language: string | undefined): InitSegment {
@@ -385,6 +389,7 @@ export class CmafWriter implements MediaWriter {
     if (fragment === undefined) return undefined
     if (fragment.samples > 0) {
       this.#nextTicks = fragment.decodeTicks + fragment.durationTicks
+      this.#endedTicks = this.#nextTicks
       if (lastEndTicks === undefined) this.#sampleTicks = fragment.durationTicks / fragment.samples
     }
     open.fragments.push(fragment)
