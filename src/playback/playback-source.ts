@@ -35,6 +35,8 @@ export interface FileRefusals {
 export interface PlayableStream {
   readonly status: StreamState
   readonly live: boolean
+  /** Whether some playlists have not appeared yet, so that it was never `live`; default: not told to viewers. */
+  readonly isBeginning?: boolean
   /** Time of the latest change of `status`, in milliseconds since 1970; default: not told to viewers. */
   readonly stateSinceMs?: number
   /** Time at which an interrupted stream stops by itself, in milliseconds since 1970; default: not told to viewers. */

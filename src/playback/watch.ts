@@ -8,7 +8,7 @@ import type { PlaybackTokens } from '../auth/playback-token.ts'
 import { MillraceError } from '../errors.ts'
 import { nodeCallOf } from '../http/node-access.ts'
 import { readPage, serveFile, type StaticPage } from '../http/static-files.ts'
-import { MULTIVARIANT_URI, playlistUri, REWIND_URI } from '../hls/file-names.ts'
+import { MULTIVARIANT_URI, REWIND_URI } from '../hls/file-names.ts'
 import { accessOf, viewerOf, type AccessParams } from './access.ts'
 import type { RemoteStreams } from './remote-streams.ts'
 import { isStreamId } from '../auth/stream-id.ts'
@@ -87,10 +87,10 @@ export const watch: FastifyPluginAsync<WatchOptions> = async (app, options) => {
 
 /** What the page needs, and no more: it has no login. */
 function pageState(stream: PlayableStream): object {
-  const { status, live, onAir, files, stateSinceMs, stopsAtMs } = stream
+  const { status, live, isBeginning, onAir, files, stateSinceMs, stopsAtMs } = stream
   const isCurrent = (name: string) => files.availability?.(name) === 'current'
   // Behind an interruption, what can be played is what came before it.
-  const isFirst = status === 'STREAMING' && !live && !isCurrent(playlistUri('main'))
+  const isFirst = status === 'STREAMING' && isBeginning === true
   return {
     status,
     live,

@@ -63,10 +63,11 @@ export async function openListener(options: SrtListenerOptions): Promise<Listene
       const moveTo = async (node: string) => {
         if (isMovable?.() !== true) return false
         const move = options.move(node, { localPort, remotePort, remoteAddress })
-        return (hasMoved = await move.then(
+        hasMoved = await move.then(
           () => true,
           () => false,
-        ))
+        )
+        return hasMoved
       }
       const caller = { ...request, moveTo }
       const decision = (await read(caller)) ?? (await acceptPublisher(caller, signal))

@@ -225,6 +225,11 @@ export class LiveStream extends EventEmitter<AllStreamEvents> {
     return this.#life.liveSinceMs !== undefined
   }
 
+  /** See `PlayableStream.isBeginning`. */
+  get isBeginning(): boolean {
+    return !this.#presentation.playable
+  }
+
   /** Playlists and segments; empty after `discard`. */
   get files(): StreamFiles {
     return this.#presentation.files

@@ -136,10 +136,9 @@ t.test('the state of a stream that is not live tells what can be played already'
   t.notMatch(await stateOf(slate), { slate: true }, 'before its first playlist')
   t.notMatch(await stateOf({ onAir: 'main' }, ...all), { slate: true })
   t.notMatch(await stateOf({}, ...all), { slate: true })
-  const first = { status: 'STREAMING', onAir: 'main' }
+  const first = { status: 'STREAMING', isBeginning: true, onAir: 'main' }
   t.match(await stateOf(first, 'master.m3u8'), { live: false, playable: true }, 'the first parts')
   t.notMatch(await stateOf(first), { playable: true }, 'before the first parts')
-  t.notMatch(await stateOf(first, ...all), { playable: true }, 'after an interruption')
-  const live = { ...first, live: true }
-  t.notMatch(await stateOf(live, 'master.m3u8'), { playable: true }, 'live says it')
+  const again = { ...first, isBeginning: false }
+  t.notMatch(await stateOf(again, 'master.m3u8'), { playable: true }, 'after an interruption')
 })

@@ -7,6 +7,8 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import * as fc from 'fast-check'
 import t from 'tap'
+import { pesPacket, TsBuilder } from '../mpegts/ts-builder.ts'
+import { adtsFrames, h264AccessUnit } from '../support/access-units.ts'
 import { rounds } from '../support/soak.ts'
 import { createStream, FRAMES_PER_SEC, GopEncoder, listDurations, targetOf } from './gops.ts'
 import { StreamViewer } from './stream-viewer.ts'
@@ -259,6 +261,52 @@ t.test('with parts, what appears first has a segment without parts and one with'
   t.equal(read('ts.m3u8'), undefined, 'no playlist lists what is not there')
   t.match(stream.report(), { latency: { partMs: 208 } })
   t.equal(stream.live, false)
+})
+
+t.test('with parts, audio that begins late is in the first master.m3u8', async (t) => {
+  const { read, publish } = createStream({ ...LOW_LATENCY, playlistSegments: 8 })
+  const publication = publish()
+  const ts = new TsBuilder()
+  const [video, audio] = [0x100, 0x101]
+  ts.program([
+    { pid: video, streamType: 0x1b },
+    { pid: audio, streamType: 0x0f },
+  ])
+  let first: string | undefined
+  for (let frame = 0; frame < 10 * FRAMES_PER_SEC; frame++) {
+    const ptsTicks = 900_000 + (frame * 90_000) / FRAMES_PER_SEC
+    const key = frame % (2 * FRAMES_PER_SEC) === 0
+    const unit = h264AccessUnit({ key, sizeBytes: 400 })
+    ts.unit(video, pesPacket(unit, { ptsTicks, length: 'none' }))
+    if (frame > 5 * FRAMES_PER_SEC)
+      ts.unit(audio, pesPacket(adtsFrames(5, 64), { ptsTicks, streamId: 0xc0 }))
+    publication.push(Buffer.concat(ts.packets.splice(0)))
+    first ??= read('master.m3u8')
+  }
+  t.match(first, /mp4a/)
+})
+
+t.test('with parts, each hint is kept behind a disconnect in the first segment', async (t) => {
+  const options = { formats: ['cmaf'], partSec: 0.2, segmentSec: 4, playlistSegments: 8 } as const
+  const { stream, publish, pass } = createStream(options)
+  const viewer = new StreamViewer(stream, ['cmaf-video-1'])
+  const first = publish()
+  first.push(new GopEncoder().encode([1]))
+  first.end('timeout')
+  const second = publish()
+  const encoder = new GopEncoder()
+  pass(11)
+  const send = (...gops: number[]) => {
+    for (const frame of encoder.frames(gops)) {
+      second.push(frame)
+      viewer.look()
+    }
+  }
+  send(1, 3.3, 0.3)
+  pass(11)
+  viewer.look()
+  send(0.3)
+  t.same(viewer.complaints, [])
 })
 
 t.test('with parts, captions are not denied once three segments are listed', async (t) => {

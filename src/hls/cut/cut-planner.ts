@@ -297,7 +297,6 @@ export class CutPlanner {
     const lengthTicks = segmentTicks(startTicks, endTicks, this.limitTicks)
     const durationSec = lengthTicks / TICKS_PER_SEC
     const fixed = this.#targets.addSegment(durationSec, cutShort)
-    this.#fixParts()
     const goesOn = nextFrameTicks - endTicks <= this.#targets.maxStepTicks
     const last = { untilTicks, endsTimeline: !goesOn }
     this.#decide(...this.#parts.end(startTicks + lengthTicks, last).map(partDecision))
@@ -338,9 +337,8 @@ export class CutPlanner {
   }
 
   #decideTargets(fixed: TargetDurations | undefined): void {
-    if (fixed === undefined) return
     this.#fixParts()
-    this.#decide({ type: 'target', ...fixed })
+    if (fixed !== undefined) this.#decide({ type: 'target', ...fixed })
   }
 
   #fixParts(): void {

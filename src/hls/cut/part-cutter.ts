@@ -130,10 +130,10 @@ export class PartCutter {
 
   /**
    * Ends the timeline after `end`. The name of the next part may be hinted: no part gets it, since Shaka 5.2 would append
-   * that part with the init segment of this timeline.
+   * that part with the init segment of this timeline. Before PART-TARGET is fixed, none is hinted.
    */
   endTimeline(): void {
-    this.#serial++
+    if (this.#targetTicks !== undefined) this.#serial++
   }
 
   /** Ends the parts that are over before `ticks`. */

@@ -14,9 +14,8 @@ import { usualMinTicks } from './segment-boundary.ts'
 import { TargetDuration } from './target-duration.ts'
 
 /**
- * Number of segments that fix EXT-X-TARGETDURATION, with which the playlist appears. The first GOP may be shorter than
- * later GOPs, and players start three target durations before the end (RFC 8216bis 6.3.3); with parts they start near
- * the end.
+ * Number of segments that fix EXT-X-TARGETDURATION. The first GOP may be shorter than later GOPs, and players start three
+ * target durations before the end (RFC 8216bis 6.3.3); with parts they start near the end.
  */
 const SEGMENTS_TO_FIX = 3
 const SEGMENTS_TO_FIX_WITH_PARTS = 2

@@ -41,7 +41,8 @@ const MAX_KEPT = 100
 /**
  * Calling order: `append` each segment of the rendition, with low latency `appendPart` each of its parts before; `measure`
  * and `open` once EXT-X-TARGETDURATION is fixed, `end` after the last segment, `discard` to drop all. To continue the
- * playlist of an earlier process, `restore` and `open` it first. From `open` on, each change publishes a new version of the file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
+ * playlist of an earlier process, `restore` and `open` it first. From `open` on, each change publishes a new version of the
+ * file. Times are in milliseconds of the monotonic clock of `SegmentCache`.
  */
 export class LivePlaylist {
   readonly #options: LivePlaylistOptions

@@ -305,7 +305,9 @@ export class LivePresentation implements SegmentOwner {
     const withParts = partTargetSec === undefined ? [] : this.#renditions.filter(isCmafRendition)
     // hls.js 1.7 fetches no part of the open segment until it has a segment with parts, and would stand still.
     if (!withParts.every((name) => this.#playlists.get(name)?.hasParts)) return
-    if (withParts.length > 0) this.#openFormat('cmaf')
+    // Players read the multivariant playlist only once, and those without media are not in it.
+    const haveMedia = withParts.every((name) => (this.#playlists.get(name)?.segments ?? 0) > 0)
+    if (withParts.length > 0 && haveMedia) this.#openFormat('cmaf')
     if (this.#renditions.every((name) => this.#latestOf(name) >= startSequence)) this.#open()
   }
 

@@ -19,6 +19,7 @@ function setUp({ playlistSegments = 4, partTargetSec = 0.208 }: SetUp = {}) {
   source.complete()
   presentation.setTarget(2, partTargetSec)
   source.complete()
+  presentation.settle()
   const read = (uri = 'cmaf-video-1.m3u8') => files.get(uri)?.chunks.join('') ?? ''
   /** Another encoder, with another format. */
   const replace = () => {

@@ -35,6 +35,7 @@ function setUp(options: SetUp = {}) {
   source.complete()
   presentation.setTarget(2, partTargetSec)
   source.complete()
+  presentation.settle()
   return { cache, presentation, files, source, read }
 }
 
