@@ -72,10 +72,10 @@ t.test('finds each rule on hints alone', async (t) => {
   breaks(t, 'DISCONTINUITY_LATE', inLost(announced, '$1'))
   const hinted = inLost(
     announced,
-    '#EXT-X-DISCONTINUITY\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e-v1-p41.m4s"\n$1',
+    '#EXT-X-DISCONTINUITY\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI="e-v1-p46.m4s"\n$1',
   )
   keepsAll(t, hinted)
-  const abandoned = editMedia(hinted, (text) => text.replace(/(HINT.*-p4)1/, '$10'))
+  const abandoned = editMedia(hinted, (text) => text.replace(/(HINT.*-p4)6/, '$15'))
   keepsAll(t, abandoned)
   breaks(
     t,

@@ -31,7 +31,7 @@ t.test('finds each rule on low latency alone', async (t) => {
   t.equal(count, 1, 'a part that many versions list counts once')
   t.match(evidence[0], [
     { text: 'PART-TARGET is 0.21335 s', line: 5 },
-    { text: 'part 2 of segment 3 lasts 0.23333 s', line: /\d+/ },
+    { text: 'part 2 of segment 2 lasts 0.23333 s', line: /\d+/ },
   ])
   breaks(t, 'PART_TARGET_CHANGED', fromVersion(20, 'PART-TARGET=0.21335', 'PART-TARGET=0.21300'))
   breaks(t, 'SERVER_CONTROL_CHANGED', fromVersion(20, 'HOLD-BACK=3\n', 'HOLD-BACK=4\n'))
