@@ -70,6 +70,8 @@ export interface Repetition {
   readonly untilTicks: number
   /** Whether that is a frame as sent. */
   readonly isLast: boolean
+  /** Whether the PES packet ends the GOP so far, and is shown until then. */
+  readonly endsGop: boolean
 }
 
 /** Memory of a PES packet beside its bytes: of its objects and buffers. */

@@ -158,11 +158,15 @@ t.test('names a segment that comes too late', async (t) => {
   t.match(check(5, 7001), [/^HOUSE_PACE .*3001 ms/])
 })
 
-t.test('names a playlist that appears with fewer than three segments', async (t) => {
+t.test('names a playlist that appears with too few segments', async (t) => {
   const check = (text: string) => broken([text], { watchedFromStart: true })
   t.same(check(playlist(from(0, 2))), ['HOUSE_START'])
   t.same(check(valid), [])
   t.same(check(playlist(from(0, 2)) + END), [])
+  const withParts = (count: number) =>
+    check(playlist(from(0, count)).replace('#EXTINF', '#EXT-X-PART-INF:PART-TARGET=1\n$&'))
+  t.ok(withParts(1).includes('HOUSE_START'))
+  t.notOk(withParts(2).includes('HOUSE_START'))
 })
 
 t.test('names what a multivariant playlist promises too much', async (t) => {

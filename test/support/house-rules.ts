@@ -34,6 +34,7 @@ const MAX_STEP_SEC = 0.01
 
 /** Number of segments with which a live playlist appears (RFC 8216bis 6.3.3: players start three before the end). */
 const SEGMENTS_AT_START = 3
+const SEGMENTS_AT_START_WITH_PARTS = 2
 
 /** Max time between two segments, in target durations (RFC 8216bis 6.2.1). */
 const MAX_WAIT = 1.5
@@ -211,9 +212,12 @@ function partNames(): Rule {
 
 function start(): Rule {
   const seen = new Set<string>()
-  return house('START', 'playlist', `${SEGMENTS_AT_START} segments at first`, ({ playlist }) => {
-    const { url, segments, ended } = playlist
-    const isLong = segments.filter(isComplete).length >= SEGMENTS_AT_START
+  const requirement = `${SEGMENTS_AT_START} segments at first, ${SEGMENTS_AT_START_WITH_PARTS} with parts`
+  return house('START', 'playlist', requirement, ({ playlist }) => {
+    const { url, segments, ended, partTargetSec } = playlist
+    const minSegments =
+      partTargetSec === undefined ? SEGMENTS_AT_START : SEGMENTS_AT_START_WITH_PARTS
+    const isLong = segments.filter(isComplete).length >= minSegments
     const isKept = seen.has(url) || isLong || ended
     seen.add(url)
     return isKept ? [] : [`the playlist appeared with ${segments.length} segments`]

@@ -327,7 +327,7 @@ export class CmafWriter implements MediaWriter {
     if (!sample.continues) {
       const { dtsTicks, repetition } = unit
       this.#placedTicks = placed.decodeTicks
-      const restTicks = (repetition?.untilTicks ?? dtsTicks) - dtsTicks
+      const restTicks = repetition?.endsGop === true ? repetition.untilTicks - dtsTicks : 0
       this.#repeatedUntilTicks = placed.decodeTicks + restTicks
     }
     content.push(unit)

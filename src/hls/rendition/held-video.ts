@@ -284,7 +284,7 @@ export class HeldVideo {
         payload,
         newParameters: isUnseen && unit.newParameters,
         inBandSets,
-        repetition: { untilTicks, isLast },
+        repetition: { untilTicks, isLast, endsGop: index === units.length - 1 },
       }
     })
   }

@@ -96,7 +96,7 @@ export const NETWORK: readonly MediaCase[] = [
     playlist: { ...USUAL, audioFrames: 299 },
     bytesOut: 'damaged',
     warnings: ['CONTINUITY_ERRORS'],
-    cmaf: { findings: ['EXTINF_INEXACT', 'SEGMENT_LENGTH', 'DECODE_TIME_BREAK'], audioGaps: true },
+    cmaf: { findings: ['SEGMENT_LENGTH', 'DECODE_TIME_BREAK', 'EXTINF_INEXACT'], audioGaps: true },
   },
   {
     name: 'duplicates',
