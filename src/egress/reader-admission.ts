@@ -52,8 +52,8 @@ interface ReaderAdmissionOptions {
 }
 
 interface ReadRequest extends ConnectionRequest {
-  /** Moves the reader to another node at this port; resolves to whether that takes it. Absent: it stays here. */
-  readonly moveTo?: ((node: string) => Promise<boolean>) | undefined
+  /** See `PublishRequest`. */
+  readonly moveAway?: ((error: MillraceError) => Promise<boolean>) | undefined
 }
 
 /** Decides on a caller; undefined for one that does not ask to read. */
@@ -81,10 +81,8 @@ export function createReaderAdmission(options: ReaderAdmissionOptions): AdmitRea
       if (refusal !== undefined) throw refusal
     } catch (error) {
       if (!(error instanceof MillraceError)) throw error
-      const { takenBy, rejectCode } = error
-      const hasMoved = takenBy !== undefined && (await caller.moveTo?.(takenBy))
-      if (hasMoved !== true) onRejected(remote, error, stream)
-      return { reject: rejectCode }
+      if (!(await caller.moveAway?.(error))) onRejected(remote, error, stream)
+      return { reject: error.rejectCode }
     }
     const read = stream
     const passphrase = read.encryption?.passphrase

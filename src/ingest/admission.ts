@@ -32,8 +32,8 @@ export interface PublishRequest {
   readonly remote: string
   /** Whether it is another connection of the encoder that feeds the stream. */
   readonly isJoining?: boolean
-  /** Moves it to another node at this port; resolves to whether that takes it. Absent: it stays here. */
-  readonly moveTo?: ((node: string) => Promise<boolean>) | undefined
+  /** Moves it to the node that an error names, if any; resolves to whether that takes it. Absent: it stays here. */
+  readonly moveAway?: ((error: MillraceError) => Promise<boolean>) | undefined
   /** @throws {MillraceError} `ENCRYPTION_MISSING`, `ENCRYPTION_UNEXPECTED`, `PASSPHRASE_WRONG`; see `ConnectionRequest` */
   readonly checkEncryption: (passphrase?: string) => Promise<void>
 }
@@ -182,11 +182,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
       const checkKey = () => streams.checkKey(claims)
       return accepted(stream, key, { ...rulesFor(stream), checkKey })
     } catch (error) {
-      if (error instanceof MillraceError) {
-        const { takenBy } = error
-        const hasMoved = takenBy !== undefined && (await request.moveTo?.(takenBy))
-        if (hasMoved !== true) options.onRejected(remote, error, stream)
-      }
+      const isRefused = error instanceof MillraceError && !(await request.moveAway?.(error))
+      if (isRefused) options.onRejected(remote, error, stream)
       throw error
     }
   }

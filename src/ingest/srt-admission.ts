@@ -15,18 +15,18 @@ import { BurstQueue } from './burst-queue.ts'
  */
 export function createSrtAdmission(admit: Admission['admit'], defer: (act: () => void) => void) {
   return async (
-    request: ConnectionRequest & Pick<PublishRequest, 'moveTo'>,
+    request: ConnectionRequest & Pick<PublishRequest, 'moveAway'>,
     signal: AbortSignal,
   ): Promise<AcceptDecision> => {
     const { streamId: streamKey, remoteAddress: address, remotePort, localPort: port } = request
-    const { isJoining = false, moveTo } = request
+    const { isJoining = false, moveAway } = request
     const checkEncryption = async (passphrase?: string) => {
       const error = await request.verifyEncryption(passphrase)
       if (error !== undefined) throw new MillraceError(error.code)
     }
     try {
       const remote = `${address}:${remotePort}`
-      const caller = { streamKey, port, address, remote, isJoining, moveTo, checkEncryption }
+      const caller = { streamKey, port, address, remote, isJoining, moveAway, checkEncryption }
       const publisher = await admit(caller, signal)
       const { passphrase, latencyMs } = publisher
       return {

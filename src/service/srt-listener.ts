@@ -60,16 +60,16 @@ export async function openListener(options: SrtListenerOptions): Promise<Listene
     accept: async (request, signal) => {
       const { localPort, remotePort, remoteAddress, isMovable } = request
       let hasMoved = false
-      const moveTo = async (node: string) => {
-        if (isMovable?.() !== true) return false
-        const move = options.move(node, { localPort, remotePort, remoteAddress })
+      const moveAway = async ({ takenBy }: MillraceError) => {
+        if (takenBy === undefined || isMovable?.() !== true) return false
+        const move = options.move(takenBy, { localPort, remotePort, remoteAddress })
         hasMoved = await move.then(
           () => true,
           () => false,
         )
         return hasMoved
       }
-      const caller = { ...request, moveTo }
+      const caller = { ...request, moveAway }
       const decision = (await read(caller)) ?? (await acceptPublisher(caller, signal))
       return hasMoved ? { isElsewhere: true } : decision
     },

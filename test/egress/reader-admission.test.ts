@@ -44,7 +44,7 @@ t.test('a stream of another node that is public needs no token', async (t) => {
 })
 
 t.test('a reader of another node is reported only where that does not take it', async (t) => {
-  const moves: string[] = []
+  const moves: (string | undefined)[] = []
   const { call, rejected } = setUp({
     find: () => undefined,
     locate: async () => ({
@@ -53,10 +53,12 @@ t.test('a reader of another node is reported only where that does not take it', 
       takenBy: 'other',
     }),
   })
-  const move = (hasMoved: boolean) => async (node: string) => {
-    moves.push(node)
-    return hasMoved
-  }
+  const move =
+    (hasMoved: boolean) =>
+    async ({ takenBy }: MillraceError) => {
+      moves.push(takenBy)
+      return hasMoved
+    }
   await call('studio', undefined, move(true))
   t.strictSame(moves.splice(0), ['other'])
   t.strictSame(rejected, [])
@@ -108,9 +110,13 @@ function setUp(streams: ReadableStreams) {
     onRejected: (_remote, { code }) => void rejected.push(code),
     onReader: () => {},
   })
-  const call = (rid: string, token?: string, moveTo?: (node: string) => Promise<boolean>) =>
+  const call = (
+    rid: string,
+    token?: string,
+    moveAway?: (error: MillraceError) => Promise<boolean>,
+  ) =>
     admit({
-      moveTo,
+      moveAway,
       ...{ remoteAddress: '192.0.2.7', remotePort: 5000, localPort: 10_080, peerVersion: '1.5.1' },
       streamId: formatPlayRequest({ rid, ...(token !== undefined && { token }) }),
       verifyEncryption: async () => undefined,

@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { issueStreamKey } from '../../src/auth/stream-key.ts'
 import { MillraceError } from '../../src/errors.ts'
-import { createAdmission, type AcceptedPublisher } from '../../src/ingest/admission.ts'
+import {
+  createAdmission,
+  type AcceptedPublisher,
+  type AdmissionOptions,
+  type AdmissionStreams,
+} from '../../src/ingest/admission.ts'
 import { createSrtAdmission } from '../../src/ingest/srt-admission.ts'
 import { Endpoint } from '../../src/srt/connection/endpoint.ts'
 import type { Attempt } from '../../src/srt/handshake/attempt.ts'
@@ -35,53 +40,36 @@ const always = (secrets: readonly string[]) => () => secrets
 t.test('rejects with the code of the refusal, and reports it without the key', async (t) => {
   const reported: unknown[][] = []
   const studio = { id: 'studio' } as LiveStream
-  const { admit } = createAdmission({
-    isOverloaded: () => false,
-    streams: {
-      find: (id) => (id === 'studio' ? studio : undefined),
-      admit: () => studio,
-      checkKey: () => undefined,
-    },
-    streamOfPort: () => undefined,
+  const accept = createAccept({
+    streams: streamsOf(studio, { find: (id) => (id === 'studio' ? studio : undefined) }),
     readJwtSecrets: always(['another secret']),
-    maxPublishers: 1,
-    clock: { nowUs: () => 0, wallMs: () => 0 },
-    sleep: () => Promise.reject(new Error('nothing to wait for')),
     onRejected: (...refusal) => void reported.push(refusal),
   })
-  t.strictSame(await createSrtAdmission(admit, defer)(REQUEST, signal), { reject: 1010 })
+  t.strictSame(await accept(REQUEST, signal), { reject: 1010 })
   t.match(reported, [['192.0.2.1:5000', { code: 'STREAM_KEY_INVALID' }, studio]])
   t.notMatch(JSON.stringify(reported) + String(reported[0]![1]), /token=|secret/)
 })
 
 t.test('an encoder of another node is reported only where that does not take it', async (t) => {
   const reported: unknown[][] = []
-  const moves: string[] = []
+  const moves: (string | undefined)[] = []
   const ofStudio = { streamId: 'studio', secret: 'secret', now: new Date(0) }
   const { streamKey: streamId } = await issueStreamKey(ofStudio)
-  const { admit } = createAdmission({
-    isOverloaded: () => false,
-    streams: {
-      find: () => undefined,
-      admit: () => {
-        throw new MillraceError('STREAM_BUSY', { takenBy: 'other' })
-      },
-      checkKey: () => undefined,
-    },
-    streamOfPort: () => undefined,
+  const admit = () => {
+    throw new MillraceError('STREAM_BUSY', { takenBy: 'other' })
+  }
+  const accept = createAccept({
+    streams: streamsOf(undefined, { admit }),
     readJwtSecrets: always(['secret']),
-    maxPublishers: 1,
-    clock: { nowUs: () => 0, wallMs: () => 0 },
-    sleep: () => Promise.reject(new Error('nothing to wait for')),
     onRejected: (...refusal) => void reported.push(refusal),
   })
   const call = (hasMoved?: boolean) => {
-    const moveTo = async (node: string) => {
-      moves.push(node)
+    const moveAway = async ({ takenBy }: MillraceError) => {
+      moves.push(takenBy)
       return hasMoved === true
     }
-    const request = { ...REQUEST, streamId, moveTo: hasMoved === undefined ? undefined : moveTo }
-    return createSrtAdmission(admit, defer)(request, signal)
+    const request = { ...REQUEST, streamId, ...(hasMoved !== undefined && { moveAway }) }
+    return accept(request, signal)
   }
   await call(true)
   t.strictSame(moves.splice(0), ['other'])
@@ -135,21 +123,16 @@ async function guessKeys(draw: () => string, networks: number, ports = 1) {
   let [nowUs, total, late] = [0, 0, 0]
   const clock = { nowUs: () => nowUs, wallMs: () => 0 }
   const studio = { id: 'studio' } as LiveStream
-  const { admit } = createAdmission({
-    isOverloaded: () => false,
-    streams: { find: () => studio, admit: () => studio, checkKey: () => undefined },
-    streamOfPort: () => undefined,
+  const accept = createAccept({
+    streams: streamsOf(studio),
     readJwtSecrets: always(['a'.repeat(32)]),
-    maxPublishers: 1,
     clock,
-    sleep: () => Promise.reject(new Error('nothing to wait for')),
     onRejected: (_remote, { code }) => {
       if (code !== 'STREAM_KEY_INVALID') throw new Error(code)
       total++
       if (nowUs > (GUESS_SEC - 2) * 1e6) late++
     },
   })
-  const accept = createSrtAdmission(admit, defer)
   const [responses, attempts]: [Buffer[], Attempt[]] = [[], []]
   const limits = new HandshakeLimits()
   const createEndpoint = (_: unknown, port: number) =>
@@ -206,21 +189,13 @@ t.test('refuses a good key under overload, and restarts the reconnect grace', as
     encoderOf: () => undefined,
     policy: {},
   } as unknown as LiveStream
-  const { admit } = createAdmission({
+  const accept = createAccept({
+    streams: streamsOf(studio),
     isOverloaded: () => true,
-    streams: { find: () => studio, admit: () => studio, checkKey: () => undefined },
-    streamOfPort: () => undefined,
     readJwtSecrets: always([secret]),
-    maxPublishers: 1,
     clock: { nowUs: () => 0, wallMs: () => now.getTime() },
-    sleep: () => Promise.resolve(),
-    onRejected: () => undefined,
   })
-  const decision = await createSrtAdmission(admit, defer)(
-    { ...REQUEST, streamId: streamKey },
-    signal,
-  )
-  t.strictSame(decision, { reject: 2402 })
+  t.strictSame(await accept({ ...REQUEST, streamId: streamKey }, signal), { reject: 2402 })
   t.strictSame(renewals, [now.getTime() + 7200 * 1000])
 })
 
@@ -236,18 +211,12 @@ t.test('refuses an encoder whose key is revoked while it waits for another', asy
     encoderOf: () => ({ lastPacketUs: 0 }),
     publish: () => void calls.push('publish'),
   } as unknown as LiveStream
-  const { admit } = createAdmission({
-    isOverloaded: () => false,
-    streams: {
-      find: () => studio,
-      admit: () => studio,
-      checkKey: () => {
-        if (isRevoked) throw new MillraceError('STREAM_KEY_REVOKED')
-      },
-    },
-    streamOfPort: () => undefined,
+  const checkKey = () => {
+    if (isRevoked) throw new MillraceError('STREAM_KEY_REVOKED')
+  }
+  const accept = createAccept({
+    streams: streamsOf(studio, { checkKey }),
     readJwtSecrets: always([secret]),
-    maxPublishers: 1,
     clock: { nowUs: () => nowUs, wallMs: () => now.getTime() },
     sleep: async () => {
       nowUs += 2_000_000
@@ -255,7 +224,7 @@ t.test('refuses an encoder whose key is revoked while it waits for another', asy
     },
     onRejected: (_remote, { code, rejectCode }) => void calls.push([code, rejectCode]),
   })
-  const decision = await createSrtAdmission(admit, defer)({ ...REQUEST, streamId }, signal)
+  const decision = await accept({ ...REQUEST, streamId }, signal)
   if ('reject' in decision) throw new Error('rejected')
   t.ok(isRevoked, 'it has waited')
   const close = async () => void calls.push('close')
@@ -273,17 +242,12 @@ t.test(
       ...{ id: 'studio', status: 'STREAMING', policy: { allowFrom: ['192.0.2.0/24'] } },
       encoderOf: () => ({ lastPacketUs: 0, lastDataUs: 0 }),
     } as unknown as LiveStream
-    const { admit } = createAdmission({
-      isOverloaded: () => false,
-      streams: { find: () => studio, admit: () => studio, checkKey: () => undefined },
+    const accept = createAccept({
+      streams: streamsOf(studio),
       streamOfPort: (port) => (port === 11_000 ? 'studio' : undefined),
       readJwtSecrets: always([secret]),
-      maxPublishers: 1,
       clock: { nowUs: () => 0, wallMs: () => now.getTime() },
-      sleep: () => Promise.reject(new Error('it waits')),
-      onRejected: () => undefined,
     })
-    const accept = createSrtAdmission(admit, defer)
     const member = { ...REQUEST, streamId, isJoining: true }
     t.ok('sink' in (await accept(member, signal)))
     const unkeyed = { ...member, streamId: '', localPort: 11_000 }
@@ -356,3 +320,27 @@ t.test('hands the encoder, its payloads and its end to the stream', async (t) =>
     ])
   }
 })
+
+/** Streams of which each is `stream`. */
+function streamsOf(
+  stream: LiveStream | undefined,
+  others: Partial<AdmissionStreams> = {},
+): AdmissionStreams {
+  return { find: () => stream, admit: () => stream!, checkKey: () => undefined, ...others }
+}
+
+/** At most one publisher, which waits for nobody. @returns hook of a listener */
+function createAccept(
+  options: Pick<AdmissionOptions, 'streams' | 'readJwtSecrets'> & Partial<AdmissionOptions>,
+) {
+  const { admit } = createAdmission({
+    isOverloaded: () => false,
+    streamOfPort: () => undefined,
+    maxPublishers: 1,
+    clock: { nowUs: () => 0, wallMs: () => 0 },
+    sleep: () => Promise.reject(new Error('nothing to wait for')),
+    onRejected: () => undefined,
+    ...options,
+  })
+  return createSrtAdmission(admit, defer)
+}
