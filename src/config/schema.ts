@@ -8,7 +8,7 @@
  * - its group and advice in `test/config/settings-page.ts`, and `npm run docs`
  * - if a rule spans several settings: `complete-settings.ts`; for a secret also `equalSecrets` there, and
  *   `service/settings-in-use.ts`
- * - if workers share the limit: `workerConfig` in `cluster/workers/worker-process.ts`
+ * - if processes share the limit: `workerConfig` in `cluster/workers/worker-process.ts`, `ingestConfig` in `supervisor.ts`
  *
  * @module
  */
@@ -44,7 +44,7 @@ import {
   webhookUrls,
 } from './setting-types.ts'
 
-/** Smallest values of limits that workers share. */
+/** Smallest values of limits that processes share. */
 export const MIN_ARCHIVE_MIB = 16
 export const MIN_CACHE_MIB = 16
 export const MIN_BUFFERED_MIB = 16

@@ -80,8 +80,9 @@ export interface PackagerOptions extends Omit<CutPlannerOptions, 'maxSegmentByte
  * - `renditions`: all renditions of the presentation from now on: the main one first or, without transport stream, the
  *   first of CMAF. Precedes the first segment of a new rendition. A removed rendition still has segments; they are gaps
  *   if the program lacks its track.
- * - `target`: EXT-X-TARGETDURATION and PART-TARGET, fixed from now on. Output once, after the third segment of the first
- *   rendition, with low latency the second (a later one if disconnects cut all of them short), or with `settle` or `end`.
+ * - `target`: EXT-X-TARGETDURATION, fixed from now on, and PART-TARGET, to which all parts so far keep. Output once, after the
+ *   third segment of the first rendition, with low latency the second (a later one if disconnects cut all of them short), or
+ *   with `settle` or `end`.
  * - `date-range`: output at its start time, before the segment that is open at that time; again with each change.
  * - `fact`: output each time it is observed.
  */

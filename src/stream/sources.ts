@@ -83,11 +83,6 @@ export class Sources {
     return this.#onAir
   }
 
-  /** Where the stream fails back to. */
-  get preferred(): EncoderSource {
-    return this.#preferred
-  }
-
   /** Whether another source than the one on air goes on air at its next key frame. */
   get awaitsKeyFrame(): boolean {
     return this.#awaitsKeyFrame

@@ -14,7 +14,7 @@ import type { StopReason, StreamState } from '../api/records.ts'
 export type RegistryOptions = Omit<LiveStreamOptions, 'epoch' | 'sequenceStart'> & {
   /** Maximum number of running streams. As many more may linger; above that, the one that stopped first is dropped. */
   readonly maxStreams: number
-  /** Creates a unique identifier for a run of a stream. */
+  /** Creates a unique name for what one process makes of one run of a stream: its files bear it. */
   readonly createEpoch: () => string
 }
 

@@ -123,7 +123,7 @@ export class CutPlanner {
 
   /**
    * @param wallMs  time of arrival, milliseconds since 1970
-   * @param openBytes  size of the main rendition's open segment
+   * @param openBytes  size of the largest open segment with the reference track
    */
   push(unit: PesUnit, wallMs: number, openBytes: number): readonly CutDecision[] {
     this.#progress.push(unit.dtsTicks)

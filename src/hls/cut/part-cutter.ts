@@ -18,8 +18,8 @@ const MIN_FRACTION = 0.85
 export const MAX_STEP_PARTS = 20
 
 /**
- * Calling order: `fix` the target, `fitAudio` with each change of the audio; then for each segment `start`, `advance` or
- * `foresee` with each frame, `end`.
+ * Calling order: `fix` the target, `fitAudio` with each change of the audio; then for each segment `start`, `advance` with each
+ * frame and `foresee` as soon as its time is known, `snap` and `end`.
  */
 export class PartCutter {
   #targetTicks: number | undefined

@@ -48,10 +48,6 @@ export class TargetDuration {
     this.#fixed = fixedSec !== undefined
   }
 
-  get fixed(): boolean {
-    return this.#fixed
-  }
-
   /** The target; before it is fixed, its maximum. */
   get sec(): number {
     return this.#fixed ? this.#candidateSec : this.#maxSec

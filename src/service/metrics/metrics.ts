@@ -49,7 +49,7 @@ export class Metrics {
     for (const family of options.clusterFamilies ?? []) this.#declare(family, () => family.read())
   }
 
-  /** Counts a rejected encoder. */
+  /** Counts a rejected encoder or SRT reader. */
   countReject(reason: ErrorCode): void {
     this.#rejects[reason] = (this.#rejects[reason] ?? 0) + 1
   }

@@ -52,7 +52,7 @@ export const SERVICE_FAMILIES: readonly ServiceFamily[] = [
   {
     name: 'millrace_rejects_total',
     type: 'counter',
-    help: 'Rejected encoders by error code.',
+    help: 'Rejected encoders and SRT readers by error code.',
     label: 'reason',
     read: ({ rejects }) => rejects,
   },

@@ -1,5 +1,5 @@
 /**
- * SRT listener: accepts callers on one UDP port. Drives one `Endpoint` per socket with clock and timer.
+ * SRT listener: accepts callers on its UDP ports. Drives one `Endpoint` per socket with clock and timer.
  *
  * @module
  */
