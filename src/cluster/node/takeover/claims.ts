@@ -25,7 +25,6 @@ import { StreamId } from '../../../api/requests.ts'
 import { floorsOf } from '../registered/registered-keys.ts'
 import type { StreamKeyClaims } from '../../../auth/stream-key.ts'
 import { isRefused, type CallNode } from '../call-node.ts'
-import { unavailable } from '../../registry/unavailable.ts'
 import type { Handover, RegisteredStream } from '../../registry/registered.ts'
 import type { Registry } from '../../registry/registry.ts'
 import { MillraceError, NO_STREAM } from '../../../errors.ts'
@@ -161,7 +160,7 @@ export class Claims {
       await this.#askToYield(registered)
       if ((await this.#claimRegistered(registered)) !== undefined) return
     }
-    throw unavailable()
+    throw undecided()
   }
 
   /**
@@ -240,9 +239,15 @@ export class Claims {
   async #inTime(admission: Promise<void>): Promise<void> {
     const { timers } = this.#options
     await withTimeout(admission, DECISION_MS, timers).catch((error: unknown) => {
-      throw error instanceof TimeoutError ? unavailable(error) : error
+      throw error instanceof TimeoutError ? undecided(error) : error
     })
   }
+}
+
+function undecided(cause?: unknown): MillraceError {
+  const message =
+    'the registry of the cluster, or the node that has the stream, does not answer: call again'
+  return new MillraceError('REGISTRY_UNAVAILABLE', { message, cause, retryAfterSec: 1 })
 }
 
 /** Body of the call that asks the owner of a stream to yield it to the node that calls. */
