@@ -1,6 +1,6 @@
 /**
- * Accept hook of the SRT listener: asks `admission.ts`, which decides by the stream key, and gives the payloads their way to
- * the stream.
+ * Admission of encoders for the accept hook of the SRT listener: asks `admission.ts`, which decides by the stream key, and
+ * gives the payloads their way to the stream.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { BurstQueue } from './burst-queue.ts'
 
 /**
  * @param defer  calls a function in a later turn of the event loop
- * @returns an accept hook that turns every refusal into a reject code, and throws only programmer errors
+ * @returns what the hook answers an encoder: it turns every refusal into a reject code, and throws only programmer errors
  */
 export function createSrtAdmission(admit: Admission['admit'], defer: (act: () => void) => void) {
   return async (

@@ -59,7 +59,7 @@ t.test('an encoder of another node is reported only where that does not take it'
     throw new MillraceError('STREAM_BUSY', { takenBy: 'other' })
   }
   const accept = createAccept({
-    streams: streamsOf(undefined, { admit }),
+    streams: { find: () => undefined, admit, checkKey: () => undefined },
     readJwtSecrets: always(['secret']),
     onRejected: (...refusal) => void reported.push(refusal),
   })
@@ -322,14 +322,11 @@ t.test('hands the encoder, its payloads and its end to the stream', async (t) =>
 })
 
 /** Streams of which each is `stream`. */
-function streamsOf(
-  stream: LiveStream | undefined,
-  others: Partial<AdmissionStreams> = {},
-): AdmissionStreams {
-  return { find: () => stream, admit: () => stream!, checkKey: () => undefined, ...others }
+function streamsOf(stream: LiveStream, others: Partial<AdmissionStreams> = {}): AdmissionStreams {
+  return { find: () => stream, admit: () => stream, checkKey: () => undefined, ...others }
 }
 
-/** At most one publisher, which waits for nobody. @returns hook of a listener */
+/** At most one publisher; by default there is nothing to wait for. @returns hook of a listener */
 function createAccept(
   options: Pick<AdmissionOptions, 'streams' | 'readJwtSecrets'> & Partial<AdmissionOptions>,
 ) {

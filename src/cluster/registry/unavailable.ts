@@ -5,7 +5,11 @@
  */
 import { MillraceError } from '../../errors.ts'
 
-/** @param cause  why the registry has not answered, or not in time */
-export function unavailable(cause?: unknown): MillraceError {
-  return new MillraceError('REGISTRY_UNAVAILABLE', { cause, retryAfterSec: 1 })
+/**
+ * @param cause  why the registry has not answered, or not in time
+ * @param message  where it may be another node that has not
+ */
+export function unavailable(cause?: unknown, message?: string): MillraceError {
+  const options = { cause, retryAfterSec: 1, ...(message !== undefined && { message }) }
+  return new MillraceError('REGISTRY_UNAVAILABLE', options)
 }

@@ -19,7 +19,7 @@ export const MAX_STEP_PARTS = 20
 
 /**
  * Calling order: `fix` the target, `fitAudio` with each change of the audio; then for each segment `start`, `advance` with each
- * frame and `foresee` as soon as its time is known, `snap` and `end`.
+ * frame and, as soon as its time is known, `foresee` before that; `snap` and `end`, and `endTimeline` behind the last one.
  */
 export class PartCutter {
   #targetTicks: number | undefined

@@ -25,6 +25,7 @@ import { StreamId } from '../../../api/requests.ts'
 import { floorsOf } from '../registered/registered-keys.ts'
 import type { StreamKeyClaims } from '../../../auth/stream-key.ts'
 import { isRefused, type CallNode } from '../call-node.ts'
+import { unavailable } from '../../registry/unavailable.ts'
 import type { Handover, RegisteredStream } from '../../registry/registered.ts'
 import type { Registry } from '../../registry/registry.ts'
 import { MillraceError, NO_STREAM } from '../../../errors.ts'
@@ -46,6 +47,9 @@ const UNKNOWN_NUMBERS = 1000
 
 /** Claims of one stream in a row: others may claim it at the same time. */
 const MAX_TRIES = 3
+
+const UNDECIDED =
+  'the registry of the cluster, or the node that has the stream, does not answer: call again, or see that all nodes reach each other'
 
 interface ClaimsOptions {
   readonly node: string
@@ -160,7 +164,7 @@ export class Claims {
       await this.#askToYield(registered)
       if ((await this.#claimRegistered(registered)) !== undefined) return
     }
-    throw undecided()
+    throw unavailable(undefined, UNDECIDED)
   }
 
   /**
@@ -239,15 +243,9 @@ export class Claims {
   async #inTime(admission: Promise<void>): Promise<void> {
     const { timers } = this.#options
     await withTimeout(admission, DECISION_MS, timers).catch((error: unknown) => {
-      throw error instanceof TimeoutError ? undecided(error) : error
+      throw error instanceof TimeoutError ? unavailable(error, UNDECIDED) : error
     })
   }
-}
-
-function undecided(cause?: unknown): MillraceError {
-  const message =
-    'the registry of the cluster, or the node that has the stream, does not answer: call again'
-  return new MillraceError('REGISTRY_UNAVAILABLE', { message, cause, retryAfterSec: 1 })
 }
 
 /** Body of the call that asks the owner of a stream to yield it to the node that calls. */
