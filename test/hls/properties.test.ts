@@ -163,8 +163,11 @@ class RenditionChecks {
   }
 }
 
-/** Runs of seed 1 that failed once: a second video that lags by a segment overlapped what was published. */
-const FAILED = ['34', '130']
+/**
+ * Runs of seed 1 that failed once: a second video that lags by a segment overlapped what was published, and audio that
+ * alone jumps ahead was listed up to its next frame.
+ */
+const FAILED = ['34', '130', '560']
 
 t.test('any sequence of units makes playlists and segments in order', async (t) => {
   const property = fc.property(

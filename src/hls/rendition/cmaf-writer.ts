@@ -128,8 +128,8 @@ export class CmafWriter implements MediaWriter {
   #placedTicks = 0
   /** Decode time at which the repetition ends that it belongs to. */
   #repeatedUntilTicks = 0
-  /** Mean duration of the samples of the latest fragment, in the timescale. */
-  #sampleTicks = 0
+  /** Duration of the newest frame of audio, 90 kHz: in its fragment, it may last until the one behind a hole. */
+  #frameTicks = 0
   readonly #listed = new ListedTime()
   /** Start of the open segment by the listed durations, and by the planned ones. */
   #segmentFromTicks = 0
@@ -196,6 +196,9 @@ export class CmafWriter implements MediaWriter {
     })
     this.#reorderTicks = ticks - unit.dtsTicks
     const samples = this.#reader?.push(unit, this.#liftTicks) ?? []
+    const [last, nextTicks] = [samples.at(-1), this.#reader?.nextTicks]
+    if (last !== undefined && nextTicks !== undefined)
+      this.#frameTicks = ((nextTicks - last.decodeTicks) * TICKS_PER_SEC) / timescaleOf(last.format)
     for (const sample of samples) {
       if (unit.track.kind === 'audio') {
         this.#latestTicks = this.#toTicks(sample.decodeTicks, sample.format)
@@ -390,7 +393,6 @@ export class CmafWriter implements MediaWriter {
     if (fragment.samples > 0) {
       this.#nextTicks = fragment.decodeTicks + fragment.durationTicks
       this.#endedTicks = this.#nextTicks
-      if (lastEndTicks === undefined) this.#sampleTicks = fragment.durationTicks / fragment.samples
     }
     open.fragments.push(fragment)
     open.sizeBytes += fragment.sizeBytes
@@ -432,8 +434,8 @@ export class CmafWriter implements MediaWriter {
     if (!this.#isAudio) return end.durationSec
     const [format, ticks] = [this.#format, this.#nextTicks]
     if (!hasSamples || format === undefined || ticks === undefined) return this.#listed.advance(end)
-    const frameTicks = (this.#sampleTicks * TICKS_PER_SEC) / timescaleOf(format)
-    return this.#listed.advance(end, { mediaTicks: this.#toTicks(ticks, format), frameTicks })
+    const mediaTicks = this.#toTicks(ticks, format)
+    return this.#listed.advance(end, { mediaTicks, frameTicks: this.#frameTicks })
   }
 
   /** @returns decode time of a time in the program, 90 kHz */
