@@ -118,10 +118,10 @@ export class CmafWriter implements MediaWriter {
   #reorderTicks = 0
   /** Time of the newest sample, comparable with the boundaries of parts. */
   #latestTicks = 0
-  /** Decode time at which the next fragment begins, if the media is continuous. */
-  #nextTicks: number | undefined
   /** Decode time at which the newest fragment of the timeline ends: behind a gap, late video may be of a time before it. */
   #endedTicks = -Infinity
+  /** Whether the next fragment begins there: the media is continuous. */
+  #isContinuous = false
   /** Decode time at which the silence at the end of the timeline ends, so far. */
   #silentTicks = 0
   /** Decode time of the newest sample of the open fragment. */
@@ -229,7 +229,7 @@ export class CmafWriter implements MediaWriter {
   skip(untilTicks: number): void {
     this.#options.samples.dropped += this.#takeHeld(untilTicks).length
     this.#openEmpty()
-    this.#nextTicks = undefined
+    this.#isContinuous = false
   }
 
   endPart(end: PartEnd, lastEndTicks?: number): WrittenPart {
@@ -252,7 +252,7 @@ export class CmafWriter implements MediaWriter {
     const open = this.#open
     this.#open = undefined
     if (open === undefined) {
-      this.#nextTicks = undefined
+      this.#isContinuous = false
       const gap = { independent: false, aligned: undefined, startsWithKeyFrame: false, frames: 0 }
       return { ...gap, chunks: [], carried: undefined, durationSec }
     }
@@ -276,7 +276,7 @@ export class CmafWriter implements MediaWriter {
    */
   #openEmpty(): void {
     if (this.#carried === undefined || this.#needsTimeline) return
-    if (this.#nextTicks === undefined || this.#format === undefined) return
+    if (!this.#isContinuous || this.#format === undefined) return
     const map = this.#maps.get(this.#format)
     if (map === undefined || map.uri !== this.#timelineMap) return
     this.#open ??= { content: undefined, map, startsWithSync: false, fragments: [], sizeBytes: 0 }
@@ -288,7 +288,7 @@ export class CmafWriter implements MediaWriter {
     this.#options.samples.dropped += this.#held.length
     this.#held = []
     this.#heldBytes = 0
-    this.#nextTicks = undefined
+    this.#isContinuous = false
     this.#silentTicks = 0
     this.#repeatedUntilTicks = 0
   }
@@ -315,8 +315,8 @@ export class CmafWriter implements MediaWriter {
       this.#needsTimeline = true
       return false
     }
-    if (this.#isAudio && (this.#fragments.decodeTicks ?? this.#nextTicks) === undefined)
-      this.#resume(sample)
+    const isBegun = this.#fragments.decodeTicks !== undefined
+    if (this.#isAudio && !isBegun && !this.#isContinuous) this.#resume(sample)
     this.#format = sample.format
     const content = this.#open?.content ?? new SegmentContent(this.#carried, unit)
     if (this.#open?.content === undefined) {
@@ -361,7 +361,7 @@ export class CmafWriter implements MediaWriter {
   #decodeTimeOf({ decodeTicks }: Sample<MediaFormat>): number {
     const isFirst = this.#fragments.decodeTicks === undefined
     if (!isFirst) return Math.max(decodeTicks, this.#placedTicks + 1)
-    return this.#nextTicks ?? Math.max(decodeTicks, this.#endedTicks)
+    return this.#isContinuous ? this.#endedTicks : Math.max(decodeTicks, this.#endedTicks)
   }
 
   #mapOf(format: MediaFormat, language: string | undefined): InitSegment {
@@ -385,14 +385,14 @@ export class CmafWriter implements MediaWriter {
       untilTicks,
       startsSegment: open.fragments.length === 0,
       events: this.#events,
-      emptyTicks: this.#nextTicks ?? untilTicks,
+      emptyTicks: this.#isContinuous ? this.#endedTicks : untilTicks,
     })
     this.#events = []
     this.#eventBytes = 0
     if (fragment === undefined) return undefined
     if (fragment.samples > 0) {
-      this.#nextTicks = fragment.decodeTicks + fragment.durationTicks
-      this.#endedTicks = this.#nextTicks
+      this.#endedTicks = fragment.decodeTicks + fragment.durationTicks
+      this.#isContinuous = true
     }
     open.fragments.push(fragment)
     open.sizeBytes += fragment.sizeBytes
@@ -432,9 +432,9 @@ export class CmafWriter implements MediaWriter {
    */
   #list(end: ListedEnd, hasSamples = true): number {
     if (!this.#isAudio) return end.durationSec
-    const [format, ticks] = [this.#format, this.#nextTicks]
-    if (!hasSamples || format === undefined || ticks === undefined) return this.#listed.advance(end)
-    const mediaTicks = this.#toTicks(ticks, format)
+    const format = this.#format
+    if (!hasSamples || !this.#isContinuous || format === undefined) return this.#listed.advance(end)
+    const mediaTicks = this.#toTicks(this.#endedTicks, format)
     return this.#listed.advance(end, { mediaTicks, frameTicks: this.#frameTicks })
   }
 
